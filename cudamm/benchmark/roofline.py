@@ -32,7 +32,7 @@ from cudamm.errors import NoDeviceError, RequirementError, UsageError
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture, architecture_of_gpu, find_architecture
-from cudamm.kernels.launch_plan import check, plan
+from cudamm.kernels.launch_plan import Limits, check, plan
 from cudamm.kernels.method import ElementType, Method, Value
 from cudamm.kernels.named_gpus import NamedGpu, named_gpu
 from cudamm.kernels.problem import Problem
@@ -280,6 +280,14 @@ class DataSheet:
         return Roofline(peaks, bandwidth, bandwidth_from)
 
     @property
+    def limits(self) -> Limits:
+        """Return the limits of launches; those of current GPUs, for the architecture if it is known."""
+        if self.gpu is None and self.arch is None:
+            return _LIMITS
+        name = self.architecture.name
+        return replace(_LIMITS, device=name, arch=name)
+
+    @property
     def device(self) -> DeviceInfo:
         """Return the description of the GPU for tables and files."""
         if self.gpu is not None or self.arch is not None:
@@ -419,12 +427,17 @@ class RooflineResult:
 
 
 def bounds(
-    cases: Cases, roofline: Roofline, fmad: bool, counted: Mapping[int, Traffic | str] | None = None
+    cases: Cases,
+    roofline: Roofline,
+    fmad: bool,
+    counted: Mapping[int, Traffic | str] | None = None,
+    limits: Limits = _LIMITS,
 ) -> Iterator[RooflineResult]:
     """Yield the bounds of each case; nothing is run.
 
     Args:
         counted: by position, the traffic of cases whose header gives none, or why it could not be counted.
+        limits: limits of launches on the GPU.
 
     Raises:
         UsageError: a method is not written for the element type, its header's expressions cannot be evaluated
@@ -436,7 +449,7 @@ def bounds(
         program(variant, problem.element, fmad)  # refuses an element type that the method does not have
         result = _result(variant, problem, roofline, position, (counted or {}).get(position))
         if result.status == "ok":
-            check(variant, plan(variant, problem.shape, problem.element), _LIMITS)
+            check(variant, plan(variant, problem.shape, problem.element), limits)
         results.append(result)
     if results and all(result.status == "skipped" for result in results):
         raise RequirementError(results[0].reason)

@@ -186,9 +186,11 @@ def roofline_command(
         roofs = sheet.roofs.of(chosen)
 
         def bounds(report_progress: ReportProgress) -> Iterator[RooflineResult]:
-            list(roofline.bounds(chosen, roofs, fmad))  # refuses a case before any is traced
+            list(
+                roofline.bounds(chosen, roofs, fmad, limits=sheet.limits)
+            )  # refuses a case before any is traced
             counted = counted_traffic(chosen, TRACE_ARCH, fmad, report_progress, timeout_s)
-            yield from roofline.bounds(chosen, roofs, fmad, counted)
+            yield from roofline.bounds(chosen, roofs, fmad, counted, sheet.limits)
 
         return _show(outputs, info, roofs, bounds, remarks)
     settings = Settings(fmad=fmad, runs=runs, cache="cold" if cold else "hot")

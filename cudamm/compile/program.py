@@ -108,9 +108,10 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
     """
     method = variant.method
     if element.name not in method.element_types:
+        advice = ": choose" if method.builtin else "; write its types as `element`, or choose"
         raise UsageError(
-            f"{method.name} is written for {', '.join(method.element_types)}, not {element.name}; "
-            "write its types as `element`, or choose another type with --dtype"
+            f"{method.name} is written for {', '.join(method.element_types)}, not {element.name}"
+            f"{advice} another type with --dtype"
         )
     if method.language == "python":
         return Program(method, element, fmad, method.entry, method.source)

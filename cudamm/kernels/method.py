@@ -186,7 +186,7 @@ class Method:
             return ""
         needed, present = int(self.needs[3:].rstrip("a")), int(arch[3:].rstrip("af"))
         if self.needs.endswith("a"):
-            return "" if present == needed else f"{self.name} needs sm_{needed}, and no other ({self.needs})"
+            return "" if present == needed else f"{self.name} runs on sm_{needed} only (needs: {self.needs})"
         return "" if present >= needed else f"{self.name} needs {self.needs} or later"
 
     def target(self, arch: str) -> str:

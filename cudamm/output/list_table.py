@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.kernels.best_method import BEST
-from cudamm.kernels.method import Method, Parameter
+from cudamm.kernels.method import FULL_WIDTH, Method, Parameter
 from cudamm.output.console import print_fitting
 from cudamm.output.document import environment
 
@@ -30,7 +30,8 @@ def render(console: Console, methods: Sequence[Method], cpu_arch: str) -> None:
     console.print(
         "A parameter's default comes first, then the values that sweep tries. GPU, CPU: the kernel runs on a "
         "GPU, and the CPU device can execute it. GPU: libraries, and kernels for GPUs newer than "
-        f"{cpu_arch}, run on a GPU only. host: the method runs on the processor of this machine.",
+        f"{cpu_arch}, run on a GPU only. host: the method runs on the processor of this machine. Element "
+        f"types stand there if a method lacks one of {', '.join(FULL_WIDTH)}.",
         style="dim",
     )
     console.print(f"{BEST.name}: {BEST.summary[0].lower()}{BEST.summary[1:]}", style="dim")
@@ -41,7 +42,8 @@ def _tables(methods: Sequence[Method], cpu_arch: str) -> Iterator[Table]:
     for method in methods:
         aliases, parameters = escape(", ".join(method.aliases)), escape(_parameters(method))
         taught, sources = escape(method.summary), escape(method.sources)
-        wide.add_row(escape(method.name), aliases, parameters, runs_on(method, cpu_arch), taught, sources)
+        where = "\n".join([runs_on(method, cpu_arch), *_unusual_types(method)])
+        wide.add_row(escape(method.name), aliases, parameters, where, taught, sources)
     # The widest form fits a terminal of 200 columns, with the long texts folded.
     wide.columns[4].max_width, wide.columns[5].max_width = 60, 46
     yield wide
@@ -68,9 +70,9 @@ def _table(*names: str) -> Table:
 
 
 def _named(method: Method, cpu_arch: str) -> str:
-    """Return the method's name, its other names, and the devices on which it runs, a line each."""
+    """Return the method's name, its other names, where it runs, and its types if they are unusual."""
     aliases = (f"= {escape(alias)}" for alias in method.aliases)
-    return "\n".join([escape(method.name), *aliases, runs_on(method, cpu_arch)])
+    return "\n".join([escape(method.name), *aliases, runs_on(method, cpu_arch), *_unusual_types(method)])
 
 
 def _taught(method: Method) -> str:
@@ -84,6 +86,11 @@ def runs_on(method: Method, cpu_arch: str) -> str:
     if method.runs_on_host:
         return "host"
     return "GPU, CPU" if method.is_kernel and not method.unsupported_reason(cpu_arch) else "GPU"
+
+
+def _unusual_types(method: Method) -> Sequence[str]:
+    """Return the method's element types if it lacks a usual one; else nothing."""
+    return () if set(FULL_WIDTH) <= set(method.element_types) else method.element_types
 
 
 def _parameters(method: Method, one_line: bool = False) -> str:

@@ -87,7 +87,10 @@ _QUANTITIES: tuple[tuple[str, str, Cell, int], ...] = (
 def _title(results: Sequence[OccupancyResult]) -> str:
     found = dict.fromkeys(f"{r.arch} ({r.gpu}, {r.multiprocessors} SMs)" for r in results)
     shown = list(found)[:3]
-    return f"Occupancy on {', '.join(shown)}{', …' if len(found) > 3 else ''}"
+    types = {r.dtype for r in results if r.method is not None}
+    # If there are several types, each row names its own.
+    of_type = f", {types.pop()}" if len(types) == 1 else ""
+    return f"Occupancy on {', '.join(shown)}{', …' if len(found) > 3 else ''}{of_type}"
 
 
 def print_sheet(console: Console, results: Sequence[OccupancyResult]) -> None:

@@ -56,6 +56,25 @@ def test_a_column_tells_whether_a_method_runs_on_host_gpu_or_cpu(on_terminal) ->
     assert [where[name] for name in names] == ["host", "GPU, CPU", "GPU, CPU", "GPU", "GPU", "GPU"]
 
 
+@pytest.mark.parametrize("columns", [100, 240])
+def test_element_types_stand_below_the_device_if_they_are_not_the_usual_ones(
+    on_terminal, columns: int
+) -> None:
+    for name, types in (
+        ("naive", []),
+        ("tma", []),
+        ("bf16x9", ["float32"]),
+        ("dmma", ["float64"]),
+        ("mma", ["float16", "bfloat16"]),
+        ("cublas", ["float32", "float64", "float16", "bfloat16"]),
+    ):
+        shown = on_terminal(f"list -m {name}", COLUMNS=str(columns), NO_COLOR="1").stdout
+        column = 4 if columns == 240 else 1
+        cells = [line.split("│")[column].strip() for line in shown.splitlines() if line.startswith("│")]
+        where = next(i for i, cell in enumerate(cells) if cell in ("GPU", "GPU, CPU"))
+        assert [cell for cell in cells[where + 1 :] if cell] == types, name
+
+
 @pytest.mark.parametrize("columns", [60, 80, 100, 160, 240])
 def test_the_table_is_complete_at_every_width(on_terminal, columns: int) -> None:
     result = on_terminal("list", COLUMNS=str(columns), NO_COLOR="1")

@@ -119,7 +119,7 @@ def test_a_method_that_needs_sm_90a_is_for_no_other_architecture(write_kernel: W
     method = read_method(write_kernel(f"{GEOMETRY}// needs: sm_90a\n{KERNEL}"))
     assert method.unsupported_reason("sm_90") == method.unsupported_reason("sm_90a") == ""
     for other in ("sm_80", "sm_89", "sm_100", "sm_120a"):
-        assert method.unsupported_reason(other) == f"{method.name} needs sm_90, and no other (sm_90a)"
+        assert method.unsupported_reason(other) == f"{method.name} runs on sm_90 only (needs: sm_90a)"
     assert method.target("sm_90") == "sm_90a"
     usual = read_method(write_kernel(f"{GEOMETRY}// needs: sm_80\n{KERNEL}", "usual.cu"))
     assert usual.target("sm_90") == "sm_90" and usual.unsupported_reason("sm_100") == ""

@@ -105,8 +105,23 @@ METRICS = (
         "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "ffma_instructions", "FFMA (thread)", 1,
         "float32 fused multiply-adds that threads executed",
     ),
+    Metric(
+        "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", "fma_pipe_percent",
+        "FMA pipe active (%)", 1, "cycles in which the units of fused multiply-adds were busy",
+    ),
+    Metric(
+        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "tensor_pipe_percent",
+        "tensor cores active (%)", 1, "cycles in which the tensor cores were busy",
+    ),
+    Metric(
+        "sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_active", "tensor_float64_percent",
+        "  in float64 (%)", 1, "those in which they multiplied float64",
+    ),
 )  # fmt: skip
 """All counters that ncu collects. Names: Nsight Compute's Kernel Profiling Guide, `ncu --query-metrics`."""
+
+OF_TENSOR_CORES = ("fma_pipe_percent", "tensor_pipe_percent", "tensor_float64_percent")
+"""Names of the counters that tables show only if a kernel kept the tensor cores busy."""
 
 LATENCY_BOUND_PERCENT = 60.0
 BALANCED_PERCENT = 10.0

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.analysis.profile import METRICS
+from cudamm.analysis.profile import METRICS, OF_TENSOR_CORES
 from cudamm.output.console import fits
 from cudamm.output.failed_rows import print_failed
 from cudamm.output.number_format import folded, significant, variant
@@ -74,7 +74,10 @@ def _sheet(columns: Sequence[ProfileResult], results: Sequence[ProfileResult]) -
     for result in columns:
         lines = [result.method, *folded(result.params).splitlines()]
         table.add_column(escape("\n".join(lines)), justify="right", no_wrap=True)
+    busy = any(result.values.get(name) for result in results for name in OF_TENSOR_CORES[1:])
     for metric in METRICS:
+        if metric.name in OF_TENSOR_CORES and not busy:
+            continue
         if any(metric.name in result.values for result in results):
             table.add_row(metric.label, *(_cell(metric, result) for result in columns))
     table.add_row("bound by", *(result.bound or "" for result in columns))

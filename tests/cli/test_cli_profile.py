@@ -42,17 +42,20 @@ VALUES = {
     "sm__warps_active.avg.pct_of_peak_sustained_active": ("%", "98.0"),
     "launch__waves_per_multiprocessor": ("", "3.79"),
     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": ("inst", "1,073,741,824"),
+    "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active": ("%", "61.25"),
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": ("%", "0"),
+    "sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_active": ("%", "0"),
 }
 
 
-def table(kernels: int = 1) -> str:
+def table(kernels: int = 1, values: dict[str, tuple[str, str]] = VALUES) -> str:
     """Return what ncu prints after it has profiled this number of equal kernels."""
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(["ID", "Process ID", "Kernel Name", *VALUES])
-    writer.writerow(["", "", "", *(unit for unit, _ in VALUES.values())])
+    writer.writerow(["ID", "Process ID", "Kernel Name", *values])
+    writer.writerow(["", "", "", *(unit for unit, _ in values.values())])
     for i in range(kernels):
-        writer.writerow([i, "7", "tiled", *(value for _, value in VALUES.values())])
+        writer.writerow([i, "7", "tiled", *(value for _, value in values.values())])
     return (
         "==PROF== Connected to process 7 (/usr/bin/python3)\n"
         '==PROF== Profiling "tiled": 0%....100% - 9 passes\n'
@@ -152,6 +155,17 @@ def test_the_table_and_the_findings_are_printed(on_gpu):
     ):
         assert words in ended.stdout
     assert "occupancy is low" not in ended.stdout
+
+
+def test_busy_tensor_cores_are_shown_beside_the_units_of_multiply_adds(on_gpu):
+    name = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
+    ended = on_gpu(LINE, table(values=VALUES | {name: ("%", "45.25")}), outcome=CORRECT)
+    rows = rows_of(ended.stdout)
+    assert rows["FMA pipe active (%)"] == ["61.2"] and rows["tensor cores active (%)"] == ["45.2"]
+    idle = rows_of(on_gpu(LINE, table(), outcome=CORRECT).stdout)
+    assert not any("active (%)" in label for label in idle)
+    (row,) = json.loads(on_gpu(LINE + "--json -", table(), outcome=CORRECT).stdout)["results"]
+    assert (row["fma_pipe_percent"], row["tensor_pipe_percent"]) == (61.25, 0)
 
 
 def test_ncu_profiles_one_launch_with_cold_caches_at_base_clock(on_gpu, ncu_commands):

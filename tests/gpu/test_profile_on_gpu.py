@@ -44,3 +44,11 @@ def test_padding_removes_bank_conflicts():
     plain, padded = profile("-m", "tiled-padded", "-D", "PAD=0,1", "-n", "512")
     conflicts = [row["shared_load_conflicts"] + row["shared_store_conflicts"] for row in (plain, padded)]
     assert conflicts[0] > 2 * conflicts[1]
+
+
+def test_methods_on_tensor_cores_keep_them_busy_and_others_do_not():
+    mma, tiled = (profile("-m", name, "-n", "2048", "--dtype", "float16")[0] for name in ("mma", "tiled"))
+    assert mma["tensor_pipe_percent"] > 10 > mma["fma_pipe_percent"]
+    assert tiled["tensor_pipe_percent"] == 0 < tiled["fma_pipe_percent"]
+    (dmma,) = profile("-m", "dmma", "-n", "2048")
+    assert max(dmma["tensor_pipe_percent"], dmma["tensor_float64_percent"] or 0) > 10

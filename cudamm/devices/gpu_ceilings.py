@@ -23,14 +23,11 @@ FACTOR = 0.5
 TRIAL_STEPS = 64
 """Number of steps of the launches that show how long a step takes."""
 
-LAUNCH_MS = 3.0
-"""Duration of a timed launch, in milliseconds: long for its overhead, and short for a power limit."""
+LAUNCH_MS = 5.0
+"""Duration of a timed launch, in milliseconds: long for its overhead and for reading the clock meanwhile."""
 
 SAMPLES = 25
 """Number of timed launches. The first ones raise the clocks of an idle GPU; the fastest one counts."""
-
-LAUNCHES_UNDER_CLOCK = 5
-"""Number of launches that keep the GPU busy while its clock is read."""
 
 MOST_STEPS = 10**6
 """Maximum number of steps: no sum overflows, and the number of operations stays exact."""
@@ -154,19 +151,26 @@ class _Measurement:
 
         try:
             launch(TRIAL_STEPS)  # loads the kernel
-            trial_ms = min(self._support.time(lambda: launch(TRIAL_STEPS), 3, 1, cold=False))
+            trial_ms = min(self._timed(lambda: launch(TRIAL_STEPS))[0] for _ in range(3))
             steps = min(MOST_STEPS, max(1, round(TRIAL_STEPS * LAUNCH_MS / trial_ms)))
-            fastest_ms = min(self._support.time(lambda: launch(steps), SAMPLES, 1, cold=False))
-            for _ in range(LAUNCHES_UNDER_CLOCK):
-                launch(steps)
-            clock_mhz = self._read_clock()
-            self._cuda.Context.synchronize()
+            samples = [self._timed(lambda: launch(steps)) for _ in range(SAMPLES)]
+            fastest_ms, clock_mhz = min(samples, key=lambda sample: sample[0])
         finally:
             unused.free()
         flops = kernel.warp_flops * steps * blocks * (THREADS // 32)
         gflops = flops / fastest_ms / 1e6
         source = f"measured: {kernel.element_type} {kernel.instruction}"
         return Peak(kernel.unit, kernel.element_type, gflops, source, clock_mhz)
+
+    def _timed(self, launch: Callable[[], None]) -> tuple[float, int | None]:
+        """Return the milliseconds of a launch, and the clock while it ran."""
+        start, end = self._cuda.Event(), self._cuda.Event()
+        start.record()
+        launch()
+        end.record()
+        clock_mhz = self._read_clock()
+        end.synchronize()
+        return start.time_till(end), clock_mhz
 
     def _copy_gbytes_per_s(self) -> float:
         count = max(2**26, 8 * self._support.l2_bytes)

@@ -118,10 +118,12 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
             launches.append((self.name, arguments[1]))
             driver.now_ms += COPY_MS if self.name == "copy" else STEP_MS[self.name] * arguments[1]
 
-    def synchronize() -> None:
-        busy.launches = 0
+    def event() -> Any:
+        made = FakeDriver.Event(driver)
+        made.synchronize = lambda: setattr(busy, "launches", 0)
+        return made
 
-    driver.Context = SimpleNamespace(synchronize=synchronize)
+    monkeypatch.setattr(driver, "Event", event)
     monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: driver)
     monkeypatch.setattr("cudamm.devices.gpu_support._module", lambda arch: driver.module())
 

@@ -75,7 +75,7 @@ def test_a_peak_follows_from_the_clock_that_was_read_under_its_load(gpu):
         if expected is None or peak.clock_mhz is None:
             continue
         found = peak.gflops * 1e3 / (2 * architecture.multiprocessors * peak.clock_mhz)
-        assert 0.5 < found / expected < 1.05, (peak, found, expected)
+        assert 0.5 < found / expected < 1.1, (peak, found, expected)
 
 
 def test_dmma_is_compared_with_the_tensor_cores_and_tiled_with_multiply_adds():

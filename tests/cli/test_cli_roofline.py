@@ -209,6 +209,8 @@ def test_without_a_gpu_the_message_names_the_missing_options(run):
             "-m naive --arch sm_86 --clock 1695 --bandwidth 936 --dtype float16",
             ["float16", "--peak"],
         ),
+        ("--gpu t4 -m dmma", ["dmma needs sm_80"]),
+        ("--arch sm_80 --clock 1410 --bandwidth 1555 -m bf16x9", ["bf16x9 runs on sm_90 only"]),
         ("--peak 1 --bandwidth 1 -m numpy", ["host"]),
         ("--peak 1 --bandwidth 1 -m tiled --block 64", ["4096 threads", "a GPU allows 1024"]),
         ("--peak 1 --bandwidth 1 --block auto", ["--block auto"]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from cudamm.kernels.ladder import find
@@ -62,6 +64,21 @@ def test_a_method_is_measured_in_the_types_that_it_has(run):
         ("naive", "float64"),
     ]
     assert ended.stderr == LEFT_OUT + LEFT_OUT.replace("int32", "float64")
+
+
+@pytest.mark.parametrize(
+    ("method", "dtypes"), [("wmma", ("float16", "bfloat16")), ("mma", ("float16",)), ("dmma", ("float64",))]
+)
+def test_occupancy_and_resources_of_a_method_on_tensor_cores_name_its_type(run, needs_nvcc, method, dtypes):
+    for dtype in dtypes:
+        option = "" if dtype == dtypes[0] else f"--dtype {dtype}"
+        for line in (f"occupancy -m {method}", f"show --resources -m {method}"):
+            ended = run(f"{line} --arch sm_80 {option}")
+            assert ended.status == 0 and ended.stderr == ""
+            assert ended.stdout.splitlines()[0].strip().endswith(f", {dtype}")
+    for line in (f"occupancy -m {method}", f"show --resources -m {method}"):
+        advice = f"{method} is written for .*, not int32: choose another type with --dtype$"
+        assert re.search(advice, run(f"{line} --arch sm_80 --dtype int32").stderr.strip())
 
 
 def test_quiet_prints_no_remark_on_left_out_methods(run):

@@ -324,6 +324,14 @@ def test_a_theoretical_roofline_follows_from_the_clocks_of_the_gpu(on_gpu):
     assert document["results"][0]["gflops"] == pytest.approx(RATE)
 
 
+def test_theoretical_peaks_of_tensor_cores_follow_from_the_clock(on_gpu):
+    line = "roofline --runs 3 -n 64 --theoretical --json - -m "
+    (peak,) = json.loads(on_gpu(line + "tiled --dtype bfloat16", Ceilings(5, 1)).stdout)["device"]["peaks"]
+    assert (peak["unit"], peak["gflops"]) == ("tensor cores", 2 * 1024 * 108 * 1410 / 1e3)
+    peaks = json.loads(on_gpu(line + "tiled --dtype float64", Ceilings(5, 1)).stdout)["device"]["peaks"]
+    assert [peak["gflops"] for peak in peaks] == [2 * 32 * 108 * 1410 / 1e3, 2 * 64 * 108 * 1410 / 1e3]
+
+
 def test_types_other_than_float32_need_a_given_peak(on_gpu):
     # The measured peak is that of float32.
     line = MEASURED + "--dtype float64 "

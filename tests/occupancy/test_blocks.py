@@ -189,3 +189,9 @@ def test_a_gpus_own_attributes_replace_those_of_the_table() -> None:
     # A GPU that is not in the table gets the rules of the newest architecture before it.
     assert gpu_architecture("sm_139", "future", attributes).partitions == ARCHITECTURES["sm_121"].partitions
     assert gpu_architecture("sm_107", "future", attributes).barriers == 20  # one for each block, as on 10.3
+    # Products of one architecture have tensor cores of different rates: that of another product is not known.
+    for name, gpu, rate in (
+        ("sm_89", "NVIDIA GeForce RTX 4090", 256), ("sm_89", "NVIDIA L4", 512), ("sm_89", "a GPU", None),
+        ("sm_90", "NVIDIA H200", 2048), ("sm_90", "a GPU", 2048), ("sm_75", "a GPU", None),
+    ):  # fmt: skip
+        assert gpu_architecture(name, gpu, attributes).tensor_fp16_per_cycle == rate

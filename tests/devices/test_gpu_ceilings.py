@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fake_cuda_driver import FakeDriver
 
 from cudamm.compile import compile_cache
 from cudamm.compile.listing import nvdisasm
@@ -20,6 +19,7 @@ from cudamm.compile.toolkit import find_nvcc, run_nvcc
 from cudamm.devices.device import Ceilings, Peak
 from cudamm.devices.gpu_ceilings import PEAK_KERNELS, SOURCE, read_ceilings
 from cudamm.devices.gpu_device import GpuDevice
+from tests.fake_cuda_driver import FakeDriver
 
 # The instructions.
 

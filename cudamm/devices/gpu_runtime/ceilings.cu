@@ -1,9 +1,9 @@
 // Kernels of cudamm itself that measure upper bounds for the rates of a GPU: of each kind of arithmetic units in each
 // type, and of a copy.
 //
-// The arithmetic kernels load nothing from global memory. Each warp has several independent sums, so that no instruction
-// waits for the one before it. `factor` is 0.5: a number that the compiler does not know. `gpu_ceilings.py` counts the
-// operations of a step.
+// The arithmetic kernels load nothing from global memory. Each warp has several independent sums, so that no
+// instruction waits for the one before it. `factor` is 0.5: a number that the compiler does not know.
+// `gpu_ceilings.py` contains the number of operations of a step.
 
 // Uses a sum: without that, the compiler would remove the loop.
 template <typename T>
@@ -37,8 +37,8 @@ extern "C" __global__ void multiply_add_float64(double *out, int steps, float fa
 
 // ---- Tensor cores -------------------------------------------------------------------------------------
 
-// Returns two 16-bit numbers between 0.5 and 1 of any sign. The power of tensor cores, and so their clock, depends on the
-// bits that change.
+// Returns two 16-bit numbers between 0.5 and 1 of any sign. The power of tensor cores, and so their clock, depends on
+// the bits that change.
 template <bool BFLOAT16>
 __device__ unsigned two_numbers(unsigned seed, float factor) {
     unsigned bits = (seed + __float_as_uint(factor)) * 0x9E3779B9u;
@@ -128,13 +128,13 @@ extern "C" __global__ void large_mma_float64(double *out, int steps, float facto
     use(total, out);
 }
 
-// On sm_90 only wgmma, which reads its factors from shared memory, reaches the full rate of the tensor cores. A warpgroup
-// of four warps multiplies 64 x 16 by 16 x 256 elements at a time. The instructions run asynchronously, 16 in a row. While
-// a warpgroup waits for its last one, the other warpgroup of the block keeps the tensor cores busy.
+// On sm_90 only wgmma, which reads its factors from shared memory, reaches the full rate of the tensor cores. A
+// warpgroup of four warps multiplies 64 x 16 by 16 x 256 elements at a time. The instructions run asynchronously, 16
+// in a row. While a warpgroup waits for its last one, the other warpgroup of the block keeps the tensor cores busy.
 const int WGMMAS = 16;
 
-// Returns the descriptor of a matrix that lies in shared memory in pieces of 8 rows of 16 bytes, the two pieces of a row
-// one after the other.
+// Returns the descriptor of a matrix that lies in shared memory in pieces of 8 rows of 16 bytes, the two pieces of a
+// row one after the other.
 __device__ unsigned long long descriptor(const void *matrix) {
     return 256ull / 16 << 32 | 128 / 16 << 16 | __cvta_generic_to_shared(matrix) / 16;
 }

@@ -85,7 +85,7 @@ ODD_VALUES: dict[str, dict[str, int]] = {
     },
     "wmma": {"WARPS": 3},
     "mma": {"BM": 96, "BN": 64, "BK": 16, "WM": 48, "WN": 32, "STAGES": 4},
-    "dmma": {"BM": 48, "BN": 40, "BK": 12, "WM": 24, "WN": 40, "STAGES": 2},
+    "dmma": {"BM": 48, "BN": 40, "BK": 24, "WM": 16, "WN": 40, "STAGES": 2},
 }  # fmt: skip
 """Parameters of each method, other than its defaults. Most values do not occur in the method's header."""
 

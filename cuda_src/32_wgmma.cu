@@ -22,20 +22,20 @@
 // of 64 x 16 by one of 16 x BN with one instruction. The tensor cores read both tiles from shared memory themselves.
 // Only the sums are in registers, BN / 2 per thread.
 //
-// The threads say where the tiles lie by a *descriptor*, a number of 64 bits that names the address, the distances
-// within the tile and its swizzle. The copy engine of `tma` puts the tiles there and swizzles them, so no thread
-// touches A or B. Its boxes have rows of 128 bytes, 64 elements: a tile of A is 64 deep along k, and a tile of B
-// consists of bands that are 64 columns wide.
+// The threads tell the tensor cores by a *descriptor* where a tile lies: a number of 64 bits that holds the tile's
+// address, distances within the tile, and its swizzle. The copy engine of `tma` puts the tiles there and swizzles them,
+// so no thread touches an element of A or B. It swizzles rows of at most 128 bytes, 64 elements. Therefore a tile of A
+// has 64 values of k, and a tile of B consists of bands that are 64 columns wide.
 //
-// The multiplications run asynchronously: the warpgroup starts four, for 64 values of k, and waits for their end. Then
-// one thread starts the copy of the tiles that are STAGES ahead into the stage that is free now.
+// The multiplications run asynchronously. A warpgroup starts four of them, 16 values of k each, and waits for their
+// end. Then all warpgroups meet, and one thread starts the copy of the tiles that are STAGES ahead into the free stage.
 //
 //     cudamm show --diff mma wgmma --dtype float16
 
 #include "hopper.cuh"
 
 const int BK = 64, ROW_BYTES = 128;  // the depth of the tiles, and the bytes of BK elements
-const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;
+const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;  // 8 rows of a tile, and a band of B's tile
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
 
 extern __shared__ __align__(1024) char ring[];
@@ -54,7 +54,7 @@ wgmma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtenso
     }
     __syncthreads();
 
-    // Load the first tiles.
+    // Load the first tiles: one box of A and a box for each band of B.
     const auto fetch = [&](int tile) {
         char *const stage = ring + tile % STAGES * STAGE_BYTES;
         Barrier *const barrier = &full[tile % STAGES];
@@ -65,7 +65,7 @@ wgmma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtenso
     };
     if (threadIdx.x == 0)
         for (int tile = 0; tile < STAGES && tile < tiles; ++tile) fetch(tile);
-    __syncwarp();
+    __syncwarp();  // the warp multiplies together
 
     // Compute, and load the next tiles.
     float sums[BN / 2] = {};
@@ -85,7 +85,7 @@ wgmma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtenso
         __syncwarp();
     }
 
-    // Store the results.
+    // Store the results. `multiply_add` in hopper.cuh describes which sums a thread holds.
     const int row = row0 + warp * 16 + lane / 4, col = col0 + lane % 4 * 2;
 #pragma unroll
     for (int j = 0; j < BN / 8; ++j)

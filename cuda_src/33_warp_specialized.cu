@@ -14,18 +14,18 @@
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)
 //
-// In `wgmma` all threads meet after each tile, and the tensor cores are idle meanwhile. Here nobody meets. One
-// warpgroup is the *producer*: a thread of it starts the copies. Two warpgroups are *consumers*: each multiplies 64
-// rows of the block's tile. For each stage of the ring there are two barriers: the copy engine reports at `full` that
-// its tiles have arrived, and the consumers report at `empty` that they have multiplied them. The producer waits at
-// `empty`, the consumers wait at `full`, and each goes on by itself.
+// In `wgmma` all threads meet after each tile, and the tensor cores are idle meanwhile. Here they never meet after the
+// start. One warpgroup is the *producer*: a thread of it starts the copies. Two warpgroups are *consumers*: each
+// computes 64 rows of the block's tile of C. Each stage of the ring has two barriers. At `full` the copy engine reports
+// that the stage's tiles have arrived, and the consumers wait there before they multiply them. At `empty` the consumers
+// report that they have multiplied the tiles, and the producer waits there before it starts copies into the stage.
 //
-// A consumer does not wait for the end of its multiplications either. It starts those of the next tile, and only then
-// waits for the previous ones and reports their stage: the tensor cores always have work.
+// A consumer does not wait for the end of its multiplications either. It first starts those with the next tiles. Only
+// then does it wait for the previous ones, and report their stage as empty. The tensor cores always have work.
 //
-// A tile of 128 x 256 needs fewer bytes per multiplication than one of 128 x 128, but 128 sums per thread. The
-// registers of a multiprocessor, 65,536, are 168 for each of 384 threads. The producer needs few: setmaxnreg moves
-// registers from it to the consumers.
+// A tile of 128 x 256 needs fewer bytes per multiplication than one of 128 x 128, but 128 sums in each thread of the
+// consumers. A multiprocessor has 65,536 registers, 168 for each of 384 threads. The producer needs few of them: the
+// instruction setmaxnreg takes registers from it (40 remain) and gives them to the consumers (232).
 //
 //     cudamm show --diff wgmma warp-specialized --dtype float16
 
@@ -33,7 +33,7 @@
 
 const int BM = 128, CONSUMERS = BM / 64;  // consumer warpgroups
 const int BK = 64, ROW_BYTES = 128;       // the depth of the tiles, and the bytes of BK elements
-const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;
+const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;  // 8 rows of a tile, and a band of B's tile
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
 
 extern __shared__ __align__(1024) char ring[];
@@ -48,21 +48,21 @@ warp_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);               // the thread that starts the copies
-            barrier_init(&empty[i], 4 * CONSUMERS);  // all warps of the consumers
+            barrier_init(&full[i], 1);               // arrives: the thread that starts the copies
+            barrier_init(&empty[i], 4 * CONSUMERS);  // arrive: one lane of each warp of the consumers
         }
         proxy_fence();
     }
     __syncthreads();
 
     RingPosition<STAGES> position;
-    if (warpgroup == CONSUMERS) {
+    if (warpgroup == CONSUMERS) {  // the producer
         registers_decrease<40>();
         if (threadIdx.x % 128 != 0) return;
         for (int tile = 0; tile < tiles; ++tile, position.next()) {
             char *const stage = ring + position.stage * STAGE_BYTES;
             Barrier *const barrier = &full[position.stage];
-            barrier_wait(&empty[position.stage], position.parity ^ 1);  // at once in the first round
+            barrier_wait(&empty[position.stage], position.parity ^ 1);  // in the first round it returns at once
             barrier_arrive_expect(barrier, STAGE_BYTES);
             copy_box(stage, &map_A, row0, tile * BK, barrier);
             for (int band = 0; band < BN / 64; ++band)
@@ -71,6 +71,7 @@ warp_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
         return;
     }
 
+    // The consumers.
     registers_increase<232>();
     float sums[BN / 2] = {};
     int previous = 0;  // the stage of the previous tile
@@ -90,7 +91,7 @@ warp_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
     }
     multiply_wait<0>(sums);
 
-    // Store the results.
+    // Store the results. `multiply_add` in hopper.cuh describes which sums a thread holds.
     const int row = row0 + warp * 16 + lane / 4, col = col0 + lane % 4 * 2;
 #pragma unroll
     for (int j = 0; j < BN / 8; ++j)

@@ -17,16 +17,18 @@
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)
 //
-// In `warp-specialized` a block ends with its tile, and the next one begins with an empty ring: nothing is multiplied
-// while the first tiles are on their way and while C is stored. Here a block for each multiprocessor *persists*. When
-// the consumers are at the end of a tile, the producer has long begun to load for the next one.
+// In `warp-specialized` a block ends with its tile of C, and the next block begins with an empty ring: nothing is
+// multiplied while the first tiles of A and B are on their way, and while C is stored. Here each multiprocessor has one
+// block, which *persists*: it computes one tile of C after the other. When the consumers come to the end of a tile, the
+// producer has long begun to load for the next one.
 //
-// The results go to shared memory, swizzled as the other tiles, and the copy engine writes them from there in whole
-// rows of 128 bytes, while the consumers multiply again. Only before they fill that memory once more must they wait for
-// the engine.
+// The consumers store their results in shared memory, swizzled as the other tiles. The copy engine writes them to C
+// from there, in whole rows of 128 bytes, while the consumers compute the next tile. They wait for the engine only
+// before they store results in that memory again.
 //
-// The order of the tiles is free now. The blocks walk through bands of BAND rows of tiles: at any time they work on
-// tiles that lie close together, and most of what they load is in the L2 cache, because another block has loaded it.
+// The kernel can choose the order of the tiles now. The blocks walk through bands of BAND rows of tiles: at any time
+// they work on tiles that lie close together, and most of what a block loads is in the L2 cache, because another block
+// has loaded it before.
 //
 //     cudamm show --diff warp-specialized persistent --dtype float16
 
@@ -34,7 +36,7 @@
 
 const int BM = 128, CONSUMERS = BM / 64;  // consumer warpgroups
 const int BK = 64, ROW_BYTES = 128;       // the depth of the tiles, and the bytes of BK elements
-const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;
+const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;  // 8 rows of a tile, and a band of B's tile
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
 const int BOX_BYTES = 64 * ROW_BYTES, C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;  // C's tile consists of 64 x 64 boxes
 
@@ -51,15 +53,15 @@ persistent(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);               // the thread that starts the copies
-            barrier_init(&empty[i], 4 * CONSUMERS);  // all warps of the consumers
+            barrier_init(&full[i], 1);               // arrives: the thread that starts the copies
+            barrier_init(&empty[i], 4 * CONSUMERS);  // arrive: one lane of each warp of the consumers
         }
         proxy_fence();
     }
     __syncthreads();
 
     RingPosition<STAGES> position;
-    if (warpgroup == CONSUMERS) {
+    if (warpgroup == CONSUMERS) {  // the producer
         registers_decrease<40>();
         if (thread != 0) return;
         for (int tile = blockIdx.x; tile < tiles; tile += BLOCKS) {
@@ -67,7 +69,7 @@ persistent(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
             for (int step = 0; step < steps; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
                 Barrier *const barrier = &full[position.stage];
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // at once in the first round
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // in the first round it returns at once
                 barrier_arrive_expect(barrier, STAGE_BYTES);
                 copy_box(stage, &map_A, at.y * BM, step * BK, barrier);
                 for (int band = 0; band < BN / 64; ++band)
@@ -77,6 +79,7 @@ persistent(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
         return;
     }
 
+    // The consumers.
     registers_increase<232>();
     char *const c_boxes = c_tile + warpgroup * (BN / 64) * BOX_BYTES;
     for (int tile = blockIdx.x; tile < tiles; tile += BLOCKS) {
@@ -100,8 +103,9 @@ persistent(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
         multiply_wait<0>(sums);
         if (lane == 0) barrier_arrive(&empty[previous]);
 
-        // Store the results: to shared memory, four matrices of 8 x 8 at a time, and from there by the copy engine.
-        if (thread == 0) stores_wait();  // it has read the previous tile
+        // Store the results: to shared memory, four matrices of 8 x 8 at a time, and from there by the copy engine. A
+        // lane passes the address of a piece: row lane % 16 of the warp, and columns 8 j to 8 j + 7 or the next 8.
+        if (thread == 0) stores_wait();  // the engine has read the previous tile of C
         warpgroup_sync(warpgroup);
 #pragma unroll
         for (int j = 0; j < BN / 8; j += 2) {

@@ -17,18 +17,18 @@
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 256)) * sizeof(element),
 //            M * N * sizeof(element)
 //
-// In `persistent` every block loads its own tiles of A and B. Neighbouring blocks in a column of C's tiles load the same
-// tiles of B, each for itself, from the L2 cache. Here two blocks form a *cluster*: they run at the same time on
-// neighbouring multiprocessors, and each can write to the shared memory of the other. Each loads its own tile of A and
-// half of the tile of B, and the copy engine writes that half into the shared memory of both: it is *multicast*. Both
-// together load a third less.
+// In `persistent` every block loads its own tiles of A and B. Two blocks that compute tiles of C one below the other
+// load the same tiles of B, each for itself, from the L2 cache. Here two such blocks form a *cluster*: they run at the
+// same time on neighbouring multiprocessors, and each can write to the shared memory of the other. Each block loads its
+// own tile of A and half of the tile of B. The copy engine *multicasts* that half: it writes it into the shared memory
+// of both blocks. With BN = 256 the two blocks together load a third less.
 //
-// A stage of the ring is now filled by two producers and used by the consumers of two blocks. The barrier `full` counts
-// the bytes, wherever they come from. At `empty` the consumers of both blocks report, at that of either block: a
-// producer may only overwrite the stage if it is free in both.
+// A stage of a block's ring is now filled by two producers. Its barrier `full` counts the bytes of both. A producer
+// writes into the stages of two blocks, so it may begin only when both stages are empty. Therefore each consumer
+// reports an empty stage twice: at the barrier `empty` of its own block, and at that of the other one.
 //
-// The barriers must exist before the other block uses them, and no block may end as long as the other one still writes
-// into its memory: the cluster meets at the beginning and at the end.
+// All threads of the cluster meet at the beginning, because the barriers of both blocks must exist before they are
+// used. They meet again at the end: no block may end while the other one can still write into its shared memory.
 //
 //     cudamm show --diff persistent cluster --dtype float16
 
@@ -37,7 +37,7 @@
 const int CLUSTER = 2;                    // blocks
 const int BM = 128, CONSUMERS = BM / 64;  // consumer warpgroups
 const int BK = 64, ROW_BYTES = 128;       // the depth of the tiles, and the bytes of BK elements
-const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;
+const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;  // 8 rows of a tile, and a band of B's tile
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
 const int BOX_BYTES = 64 * ROW_BYTES, C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;  // C's tile consists of 64 x 64 boxes
 
@@ -57,22 +57,22 @@ cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUten
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);                         // the thread that starts the copies
-            barrier_init(&empty[i], CLUSTER * 4 * CONSUMERS);  // all warps of the consumers of both blocks
+            barrier_init(&full[i], 1);                         // arrives: the thread that starts the copies
+            barrier_init(&empty[i], CLUSTER * 4 * CONSUMERS);  // arrive: lanes of all warps of both blocks' consumers
         }
         proxy_fence();
     }
     cluster_sync();
 
     RingPosition<STAGES> position;
-    if (warpgroup == CONSUMERS) {
+    if (warpgroup == CONSUMERS) {  // the producer
         registers_decrease<40>();
         for (int tile = cluster_id; thread == 0 && tile < tiles; tile += clusters) {
             const int2 at = tile_at<BAND>(tile, tile_rows, tile_columns);
             for (int step = 0; step < steps; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
                 Barrier *const barrier = &full[position.stage];
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // at once in the first round
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // in the first round it returns at once
                 barrier_arrive_expect(barrier, STAGE_BYTES);
                 copy_box(stage, &map_A, (at.y * CLUSTER + rank) * BM, step * BK, barrier);
                 for (int i = 0; i < BN / 64 / CLUSTER; ++i) {
@@ -86,9 +86,10 @@ cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUten
         return;
     }
 
+    // The consumers.
     registers_increase<232>();
     const auto report_empty = [&](int stage) {
-        if (lane < CLUSTER) barrier_arrive_at(&empty[stage], lane);
+        if (lane < CLUSTER) barrier_arrive_at(&empty[stage], lane);  // a lane for each block
     };
     char *const c_boxes = c_tile + warpgroup * (BN / 64) * BOX_BYTES;
     for (int tile = cluster_id; tile < tiles; tile += clusters) {
@@ -112,8 +113,9 @@ cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUten
         multiply_wait<0>(sums);
         report_empty(previous);
 
-        // Store the results: to shared memory, four matrices of 8 x 8 at a time, and from there by the copy engine.
-        if (thread == 0) stores_wait();  // it has read the previous tile
+        // Store the results: to shared memory, four matrices of 8 x 8 at a time, and from there by the copy engine. A
+        // lane passes the address of a piece: row lane % 16 of the warp, and columns 8 j to 8 j + 7 or the next 8.
+        if (thread == 0) stores_wait();  // the engine has read the previous tile of C
         warpgroup_sync(warpgroup);
 #pragma unroll
         for (int j = 0; j < BN / 8; j += 2) {

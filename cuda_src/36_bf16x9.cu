@@ -11,9 +11,9 @@
 // grid:      BLOCKS
 // shared-bytes: STAGES * (6 * 128 * 32 * 2 + 16)
 //
-// The methods before this one are limited by the float32 units: 128 multiply-adds per clock cycle, with one instruction
-// for every 32 of them. Tensor cores do 16 times as many, with instructions for whole tiles. But they multiply
-// bfloat16, which has only the first 8 of the 24 significant bits of float32.
+// The methods for float32, up to `stream-k`, are limited by the float32 units: 128 multiply-adds per clock cycle, with
+// one instruction for every 32 of them. Tensor cores do 16 times as many, with instructions for whole tiles. But they
+// multiply bfloat16, which has only the first 8 of the 24 significant bits of float32.
 //
 // So a float32 is split into three parts: its first 8 bits, the next 8 and the last 8 become one bfloat16 each.
 // Bfloat16 has the same range of exponents as float32, so x = x0 + x1 + x2 exactly. Then x y is the sum of nine

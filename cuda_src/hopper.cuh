@@ -15,23 +15,25 @@ __device__ __forceinline__ unsigned shared_address(const void *pointer) {
 
 typedef unsigned long long Barrier;
 
-// A phase of the barrier ends after this number of arrivals, and after the arrival of all announced bytes.
+// Make the barrier ready for use. It counts in phases: a phase ends after this number of arrivals, and when all
+// announced bytes have arrived too. Then the next phase begins.
 __device__ __forceinline__ void barrier_init(Barrier *barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(shared_address(barrier)), "r"(arrivals) : "memory");
 }
 
+// Arrive: this thread has finished what others wait for.
 __device__ __forceinline__ void barrier_arrive(Barrier *barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(shared_address(barrier)) : "memory");
 }
 
-// Arrive, and announce the number of bytes that the copy engine will count at the barrier.
+// Arrive, and announce a number of bytes. The copy engine counts those that it writes, until the last one.
 __device__ __forceinline__ void barrier_arrive_expect(Barrier *barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                  : : "r"(shared_address(barrier)), "r"(bytes) : "memory");
 }
 
-// Wait until the phase of this parity has ended. Phases have parity 0, 1, 0, 1, …, and before the first phase a phase
-// of parity 1 counts as ended.
+// Wait until the phase of this parity has ended. Phases have parity 0, 1, 0, 1, … A wait for parity 1 returns at once
+// during the first phase, as if a phase before it had ended.
 __device__ __forceinline__ void barrier_wait(Barrier *barrier, int parity) {
     const unsigned address = shared_address(barrier);
     int ended;
@@ -50,8 +52,9 @@ __device__ __forceinline__ void proxy_fence() { asm volatile("fence.proxy.async.
 
 // ---- The copy engine ----------------------------------------------------------------------------------------------
 
-// Start the copy of the box that begins at (row, column) of the matrix; the barrier counts its bytes. The engine stores
-// zeros where the box reaches beyond the matrix.
+// Start the copy of a box, whose size and swizzle the tensor map declares. It begins at (row, column) of the matrix,
+// and at a multiple of 1024 bytes in shared memory. The barrier counts its bytes. The engine stores zeros where the box
+// reaches beyond the matrix.
 __device__ __forceinline__ void copy_box(void *target, const CUtensorMap *map, int row, int column, Barrier *barrier) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%2, %3}], [%4];"
@@ -59,9 +62,9 @@ __device__ __forceinline__ void copy_box(void *target, const CUtensorMap *map, i
                  : "memory");
 }
 
-// Start the copy of a box from shared memory to the matrix, as far as it lies within it. The box begins at a multiple of
-// 1024 bytes. `stores_commit` ends a group of these copies; `stores_wait` waits until this thread's groups have read
-// shared memory.
+// The other direction: start the copy of a box from shared memory to the matrix. Nothing is written beyond the matrix.
+// `stores_commit` makes a group of the copies that this thread has started. `stores_wait` waits until the engine has
+// read the boxes of this thread's groups, so that other data may overwrite them.
 __device__ __forceinline__ void store_box(const CUtensorMap *map, int row, int column, const void *source) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];"
                  : : "l"(map), "r"(column), "r"(row), "r"(shared_address(source)) : "memory");
@@ -71,21 +74,23 @@ __device__ __forceinline__ void stores_wait() { asm volatile("cp.async.bulk.wait
 
 // ---- Tensor cores -------------------------------------------------------------------------------------------------
 
-// Describes a tile in shared memory to the tensor cores. Its rows have 128 bytes, and groups of 8 rows are swizzled as
-// the copy engine does it: a row's piece c of 16 bytes lies at position c ^ (row % 8). The tile begins at a multiple of
-// 1024 bytes, and so do its groups; `wgmma` also takes a part of it that begins at another row or piece.
+// Describes a tile in shared memory to the tensor cores. The tile's rows have 128 bytes, and are swizzled as the copy
+// engine stores them: a row's piece c of 16 bytes lies at position c ^ (row % 8). This order repeats after a *group* of
+// 8 rows. A tile with longer rows lies in *bands*: the first 128 bytes of each row, then the next 128 bytes of each
+// row, and so on. Tiles, and with them groups and bands, begin at multiples of 1024 bytes.
 struct TileDescriptor {
     static const unsigned long long SWIZZLE_128_BYTES = 1ull << 62;
     unsigned long long bits;
 
-    // `group_bytes` is the distance between groups of 8 rows; `band_bytes` that between the first 128 bytes of the long
-    // rows of a matrix and their next 128 bytes, if the tile has more than one such band. Only 18 bits of the address
-    // count: in a cluster the upper ones say which block's memory it is.
+    // The bits, in units of 16 bytes: 0 to 13 are the address, 16 to 29 the distance between bands, and 32 to 45 the
+    // distance between groups. A tile with a single band has 0 for `band_bytes`. Only the lower 18 bits of the address
+    // count: in a cluster, a group of blocks, the upper ones name the block.
     __device__ __forceinline__ TileDescriptor(const void *tile, int group_bytes, int band_bytes)
         : bits(SWIZZLE_128_BYTES | (unsigned long long)(group_bytes / 16) << 32 |
                (unsigned long long)(band_bytes / 16) << 16 | (shared_address(tile) & 0x3ffff) / 16) {}
 
-    // Return the descriptor of the part that begins this number of bytes further on.
+    // Return the descriptor of the part of the tile that begins this number of bytes further on: at another row, or at
+    // another piece of the first row.
     __device__ __forceinline__ TileDescriptor operator+(int bytes) const {
         TileDescriptor part = *this;
         part.bits += bytes / 16;
@@ -93,20 +98,21 @@ struct TileDescriptor {
     }
 };
 
-// The multiplications run asynchronously. `multiply_fence` precedes them if other instructions have used the sums.
+// The multiplications run asynchronously: the instruction only starts them. `multiply_fence` comes before the first one
+// after other instructions have read or written the sums.
 __device__ __forceinline__ void multiply_fence() { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
 
-// Multiplies a tile of A (64 x 16) by a tile of B (16 x 2 COUNT) with a warpgroup, 128 threads, and adds the product to
-// the sums. In A's tile a row runs along k; in B's tile a row runs along n. Lane i of warp w holds sums of rows
-// 16 w + i / 4 and 16 w + i / 4 + 8: for every 8 columns four, those of columns 2 (i % 4) and 2 (i % 4) + 1, first of the
-// upper row, then of the lower one.
+// Multiplies a tile of A (64 x 16) by a tile of B (16 x 2 COUNT) with a *warpgroup*, four warps, and adds the product
+// to the sums, COUNT in each thread. In A's tile a row runs along k; in B's tile a row runs along n.
+// Lane i of warp w holds sums of rows 16 w + i / 4 and 16 w + i / 4 + 8: for every 8 columns four, those of columns
+// 2 (i % 4) and 2 (i % 4) + 1, first of the upper row, then of the lower one.
 template <typename Factor, int COUNT>
 __device__ __forceinline__ void multiply_add(float (&sums)[COUNT], TileDescriptor a, TileDescriptor b);
 
-// Ends a group of multiplications.
+// Makes a group of the multiplications that the warpgroup has started.
 __device__ __forceinline__ void multiply_commit() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
 
-// Waits until only the last PENDING groups still run.
+// Waits until at most the last PENDING groups of multiplications still run.
 template <int PENDING, int COUNT>
 __device__ __forceinline__ void multiply_wait(float (&sums)[COUNT]) {
     asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(PENDING) : "memory");
@@ -114,7 +120,8 @@ __device__ __forceinline__ void multiply_wait(float (&sums)[COUNT]) {
     for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i]));  // keeps the compiler from reading them earlier
 }
 
-// The reverse of `load_matrices`: stores four matrices of 8 x 8 elements; lanes pass the addresses of rows likewise.
+// The reverse of `load_matrices`: stores four matrices of 8 x 8 elements. Lane i passes the address of row i % 8 of
+// matrix i / 8, and holds elements 2 (i % 4) and 2 (i % 4) + 1 of row i / 4 of each matrix.
 __device__ __forceinline__ void store_matrices(void *row, unsigned part0, unsigned part1, unsigned part2,
                                                unsigned part3) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
@@ -122,7 +129,8 @@ __device__ __forceinline__ void store_matrices(void *row, unsigned part0, unsign
                  : "memory");
 }
 
-// The sums as operands of an instruction, by their number, and as its registers.
+// What `asm` needs for 32, 64, 96 or 128 sums: SUMS_ are the operands in the text of the instruction, by their numbers,
+// and REGISTERS_ the list that assigns sums to these numbers. "+f" is a float that the instruction reads and writes.
 #define SUMS_32 \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -144,7 +152,7 @@ __device__ __forceinline__ void store_matrices(void *row, unsigned part0, unsign
 #define REGISTERS_96 REGISTERS_64, REGISTERS_32_FROM(64)
 #define REGISTERS_128 REGISTERS_96, REGISTERS_32_FROM(96)
 
-// The last operands say: add to the sums, negate neither A nor B, A's rows run along k, B's rows along n.
+// The last operands mean: add to the sums; do not negate A; do not negate B; A's rows run along k; B's rows along n.
 #define MULTIPLY_ADD_TILES(Factor, name, COUNT, columns, operand_a, operand_b)                                       \
     template <>                                                                                                      \
     __device__ __forceinline__ void multiply_add<Factor, COUNT>(float (&sums)[COUNT], TileDescriptor a,              \
@@ -178,8 +186,9 @@ struct RingPosition {
     }
 };
 
-// Return row (y) and column (x) of a tile, by its number. Blocks walk through bands of BAND rows of tiles, so that those
-// that run at the same time read the same rows of A and columns of B, which then stay in L2.
+// Return row (y) and column (x) of a tile of C, by its number. Tiles are numbered in bands of BAND_ROWS rows of tiles,
+// column by column within a band. Blocks that run at the same time have neighbouring numbers, and so they read few rows
+// of A and few columns of B, which then stay in the L2 cache. (These bands have nothing to do with those in a tile.)
 template <int BAND_ROWS>
 __device__ __forceinline__ int2 tile_at(int tile, int tile_rows, int tile_columns) {
     const int band_tiles = BAND_ROWS * tile_columns, first_row = tile / band_tiles * BAND_ROWS;
@@ -192,7 +201,8 @@ __device__ __forceinline__ void warpgroup_sync(int warpgroup) {
     asm volatile("bar.sync %0, 128;" : : "r"(1 + warpgroup) : "memory");  // barrier 0 is that of __syncthreads
 }
 
-// Give up registers of this warpgroup, or take more for it, so that each thread has COUNT: a multiple of 8.
+// Give up registers of this warpgroup, or take more for it, so that each thread has COUNT, a multiple of 8. To take
+// more waits until other warps of the block have given up enough.
 template <int COUNT>
 __device__ __forceinline__ void registers_decrease() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(COUNT));
@@ -204,8 +214,10 @@ __device__ __forceinline__ void registers_increase() {
 
 // ---- Clusters -------------------------------------------------------------------------------------------------------
 
-// As `copy_box`, but the box goes to the same place in the shared memory of two neighbouring blocks, and the barrier at
-// the same place in each counts its bytes.
+// A *cluster* is a group of blocks that run at the same time and reach each other's shared memory.
+
+// As `copy_box`, but the box goes to the same place in the shared memory of both blocks of a cluster, and the barrier
+// at the same place in each counts its bytes.
 __device__ __forceinline__ void copy_box_to_both(void *target, const CUtensorMap *map, int row, int column,
                                                  Barrier *barrier) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
@@ -215,8 +227,8 @@ __device__ __forceinline__ void copy_box_to_both(void *target, const CUtensorMap
                  : "memory");
 }
 
-// Arrive at the barrier at the same place in the shared memory of a block of the cluster. This publishes no writes of
-// the thread to the other block, which would take a fence of the whole GPU.
+// Arrive at the barrier at the same place in the shared memory of this block of the cluster: 0 or 1. This publishes no
+// writes of the thread to the other block, which would take a fence of the whole GPU.
 __device__ __forceinline__ void barrier_arrive_at(Barrier *barrier, int block) {
     asm volatile("{\n"
                  ".reg .b32 remote;\n"
@@ -226,7 +238,7 @@ __device__ __forceinline__ void barrier_arrive_at(Barrier *barrier, int block) {
                  : : "r"(shared_address(barrier)), "r"(block) : "memory");
 }
 
-// Wait for all threads of the cluster. What they did before, to shared memory and to barriers, is visible afterwards.
+// Wait for all threads of the cluster. What they wrote before, also to barriers, is visible to all afterwards.
 __device__ __forceinline__ void cluster_sync() {
     asm volatile("fence.mbarrier_init.release.cluster;\n"
                  "barrier.cluster.arrive.release;\n"

@@ -52,8 +52,8 @@ __device__ __forceinline__ unsigned rounded_pair(float first, float second) {
     return bits;
 }
 
-// Adds the product of A (16 x 8) and B (8 x 8) to the sums (16 x 8), all of double. With row = i / 4 and k = i % 4, lane
-// i holds
+// Adds the product of A (16 x 8) and B (8 x 8) to the sums (16 x 8), all of double. With row = i / 4 and k = i % 4,
+// lane i holds
 //   of A:     rows `row` and `row` + 8 of column k, then of column k + 4,
 //   of B:     rows k and k + 4 of column i / 4,
 //   of the sums: columns 2 k and 2 k + 1 of row `row`, then of `row` + 8.

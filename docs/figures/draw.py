@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 
-from drawing import INK, Page, Panel, Place, pale
+from drawing import GRID, INK, Page, Panel, Place, pale
 
 HERE = Path(__file__).resolve().parent
 MEASURED = HERE.parent / "measured.md"
@@ -1136,6 +1136,280 @@ def dmma(page: Page) -> None:
     page.legend(("words that half a warp reads", INK), ("padding, not used", PADDING))
 
 
+def wgmma(page: Page) -> None:
+    bn, bk, rows, step = 128, 64, 8, 1  # the second of four instructions for a stage is marked
+    row_bytes, piece_bytes, element_bytes, instruction_k, band_columns = 128, 16, 2, 16, 64
+    pieces, words = row_bytes // piece_bytes, piece_bytes // 4  # pieces in a row, words in a piece
+    group_bytes, band_bytes = 8 * row_bytes, bk * row_bytes
+
+    # Eight rows of A's tile as the copy engine stores them, and the pieces that the instruction reads.
+    per_step = instruction_k * element_bytes // piece_bytes
+    wanted = range(step * per_step, (step + 1) * per_step)
+    taken = turns(
+        (row * pieces + (wanted[0] ^ row)) * words + word for row in range(rows) for word in range(words)
+    )
+    left = page.panel(24, 66, 184, 184, (0, pieces), (0, rows))
+    left.title(f"8 rows of A's tile, swizzled:\n8 pieces {'abcdefgh'[wanted[0]]} in {several(taken, 'turn')}")
+    for row in range(rows):
+        for piece in range(pieces):
+            x = piece ^ row % 8
+            if piece in wanted:
+                left.box(x, row, 1, 1, A_COLOUR)
+            ink = "white" if piece in wanted else INK
+            left.text(x + 0.5, row + 0.5, f"{row}\n{'abcdefgh'[piece]}", 9, colour=ink)
+    left.grid(rows, pieces)
+    left.below(ticks={0.9: "banks 0–3", pieces - 0.6: "28–31"}, size=11)
+
+    # B's tile: bands of 64 columns, one after the other in memory.
+    gap = 12
+    middle = page.panel(276, 66, 190, 184, (0, bn + gap), (0, bk))
+    middle.title(f"B's tile: {bn // band_columns} bands\nof {bk} rows of 128 bytes")
+    for band in range(bn // band_columns):
+        x = band * (band_columns + gap)
+        middle.box(x, step * instruction_k, band_columns, instruction_k, B_COLOUR)
+        for row in range(8, bk, 8):
+            middle.line([(x, row), (x + band_columns, row)], GRID, 0.5)
+        middle.box(x, 0, band_columns, bk, edge=INK)
+        middle.text(x + band_columns / 2, bk, f"from byte {band * band_bytes}", 11, dy=14)
+    middle.beside(names={row + 4: str(row // 8 * group_bytes) for row in (0, 8, 16, 24)})
+    middle.text(0, 38, "group of\n8 rows:\n+ 1024", 11, align="end", dx=-8)
+
+    # The sums of a thread, as in PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16".
+    thread = 5
+    lane, warp = thread % 32, thread // 32
+    right = page.panel(540, 66, 300, 184, (0, bn), (0, 64))
+    right.title("64 × 128 sums of a warpgroup;\nblack: the 64 of thread 5")
+    right.box(0, warp * 16, bn, 16, pale(C_COLOUR, 0.35))
+    for j in range(bn // 8):
+        for half in range(2):
+            right.box(j * 8 + lane % 4 * 2, warp * 16 + lane // 4 + half * 8, 2, 1, INK)
+    for first in range(16, 64, 16):
+        right.line([(0, first), (bn, first)])
+    right.box(0, 0, bn, 64, edge=INK)
+    right.beside(names={number * 16 + 8: f"warp {number}" for number in range(4)})
+    right.below(ticks={0: "0", 64: "64", 128: "128"}, size=11)
+
+    # The fields of a descriptor, as in PTX ISA, "Matrix Descriptor Format".
+    bits = page.panel(32, 326, 800, 30, (64, 0), (0, 1))
+    bits.text(
+        32,
+        0,
+        f"descriptor of B's tile: 64 bits; + {instruction_k * row_bytes} bytes for each next 16 ks",
+        13,
+        dy=-14,
+    )
+    bits.box(0, 0, 64, 1, IDLE, edge=INK)
+    for low, high, value, name in (
+        (0, 14, "address / 16", "where the part begins"),
+        (16, 30, f"{band_bytes} / 16", "distance between bands"),
+        (32, 46, f"{group_bytes} / 16", "distance between groups"),
+        (62, 64, "1", "swizzle:\n128 bytes"),
+    ):
+        bits.box(low, 0, high - low, 1, pale(B_COLOUR), edge=INK)
+        bits.text((low + high) / 2, 0.5, value)
+        bits.text((low + high) / 2, 1, f"{name}\nbits {low} to {high - 1}" if low < 62 else name, 11, dy=20)
+    page.legend(
+        ("A, and", A_COLOUR), ("B: what the second instruction for a stage reads", B_COLOUR),
+        ("the sums of a warp", pale(C_COLOUR, 0.35)),
+    )  # fmt: skip
+
+
+def warp_specialized(page: Page) -> None:
+    # The durations are invented. With `wgmma` the tensor cores have no work for `restart` after each barrier.
+    stages, tiles, copying, restart, gap = 4, 8, 1.3, 0.5, 0.06
+    computing = [[2.0, 2.3, 2.0, 2.1, 2.3, 2.0, 2.0, 2.2], [2.2, 2.0, 2.3, 2.0, 2.0, 2.3, 2.1, 2.0]]
+
+    def simulated(together: bool) -> list[list[tuple[float, float]]]:
+        """Return begin and end of each copy, then those of each warpgroup's work on each tile.
+
+        `together`: the warpgroups meet after each tile.
+        """
+        copies: list[tuple[float, float]] = []
+        work: list[list[tuple[float, float]]] = [[] for _ in computing]
+        for tile in range(tiles):
+            free = max(bars[tile - stages][1] for bars in work) if tile >= stages else 0.0
+            begin = max(copies[-1][1] if copies else 0.0, free)
+            copies.append((begin, begin + copying))
+            met = max(bars[-1][1] for bars in work) + restart if tile else 0.0
+            for times, bars in zip(computing, work, strict=True):
+                ready = met if together or not bars else bars[-1][1]
+                start = max(copies[tile][1], ready)
+                bars.append((start, start + times[tile]))
+        return [copies, *work]
+
+    meeting, alone = simulated(True), simulated(False)
+    end, now = (max(bars[-1][1] for bars in result) for result in (meeting, alone))
+    names = ("copy engine", "warpgroup 0", "warpgroup 1", "producer", "consumer 0", "consumer 1")
+    rows = (0.0, 1.0, 2.0, 4.2, 5.7, 6.7)
+    labels = {row + 0.5: name for row, name in zip(rows, names, strict=True)}
+    panel = timeline(page, 110, 34, 740, end, 7.9, labels, row_height=34)
+    for row, name, bars in zip(rows, names, [*meeting, *alone], strict=True):
+        is_copy = name in ("copy engine", "producer")
+        for tile, (begin, done) in enumerate(bars):
+            before = bars[tile - 1][1] if tile else 0.0
+            if begin > before and name != "copy engine":
+                bar(panel, before + gap, begin, row, IDLE)
+            bar(panel, begin + gap, done, row, B_COLOUR if is_copy else C_COLOUR, str(tile))
+
+    # The first tile's barrier `full`, and the barrier `empty` for which the copy of the last tile waits.
+    _, _, _, producer, *consumers = rows
+    copies = alone[0]
+    for x, to, sign, words, align, shift in (
+        (copies[0][1], consumers[1] + 0.5, "▼", "tile 0: full", "start", 6),
+        (copies[tiles - 1][0], producer + 0.5, "▲", f"tile {tiles - 1 - stages}: empty", "end", -6),
+    ):
+        panel.line([(x, producer + 0.5), (x, consumers[1] + 0.5)], TROUBLE, 2)
+        panel.text(x, to, sign, 9, colour=TROUBLE)
+        panel.text(x, producer + 1.25, words, 11, colour=TROUBLE, align=align, dx=shift)
+    panel.line([(now, 3.1), (now, 7.7)], dashes="2 2")
+    panel.line([(now, 3.5), (end, 3.5)])
+    panel.text(now, 3.5, "◀", 9, align="start")
+    panel.text(end, 3.5, "▶", 9, align="end")
+    panel.text((now + end) / 2, 3.5, "time saved", dy=12)
+    panel.text(
+        0, 0, f"wgmma: all meet after each tile, STAGES = {stages}", align="start", weight="bold", dy=-12
+    )
+    words = "warp-specialized: producer and consumers wait only at barriers of tiles"
+    panel.text(0, producer, words, align="start", weight="bold", dy=-12)
+    page.legend(
+        ("copy a pair of tiles", B_COLOUR),
+        ("multiply", C_COLOUR),
+        ("wait", IDLE),
+        ("a barrier's signal", TROUBLE),
+    )
+
+
+def persistent(page: Page) -> None:
+    # One multiprocessor computes three tiles. All durations are invented.
+    tiles, ahead, multiply, store, move, gap = 3, 1.0, 4.0, 1.2, 0.4, 0.06
+    stores, second = pale(C_COLOUR, 0.5), 4.7
+    end = tiles * (ahead + multiply + store)
+    names = {0.5: "copies", 1.5: "tensor cores", 2.5: "stores of C",
+             second + 0.5: "copies", second + 1.5: "tensor cores", second + 2.5: "stores of C"}  # fmt: skip
+    panel = timeline(page, 110, 34, 740, end, 7.9, names, row_height=26)
+    now = 0.0
+    for tile in range(tiles):
+        bar(panel, now + gap, now + multiply, 0, B_COLOUR, f"tile {tile}")
+        bar(panel, now + ahead + gap, now + ahead + multiply, 1, C_COLOUR, f"tile {tile}")
+        now += ahead + multiply
+        bar(panel, now + gap, now + store, 2, stores)
+        panel.text(now + store / 2, 2.5, f"tile {tile}")
+        bar(panel, now + gap, now + store + ahead if tile < tiles - 1 else now + store, 1, IDLE)
+        now += store
+    now = ahead
+    for tile in range(tiles):
+        begin = 0.0 if tile == 0 else now - ahead
+        bar(panel, begin + gap, now - ahead + multiply + move, second, B_COLOUR, f"tile {tile}")
+        bar(panel, now + gap, now + multiply, second + 1, C_COLOUR, f"tile {tile}")
+        bar(panel, now + multiply + gap, now + multiply + move, second + 1, stores)
+        moved = now + multiply + move
+        bar(panel, moved + gap, moved + store, second + 2, stores)
+        panel.text(moved + store / 2, second + 2.5, f"tile {tile}")
+        now += multiply + move
+    now += store
+    panel.line([(now, 3.2), (now, second + 3)], dashes="2 2")
+    panel.line([(now, 3.7), (end, 3.7)])
+    panel.text(now, 3.7, "◀", 9, align="start")
+    panel.text(end, 3.7, "▶", 9, align="end")
+    panel.text((now + end) / 2, 3.7, "time saved", dy=12)
+    panel.text(0, 0, "warp-specialized: a block for each tile", align="start", weight="bold", dy=-12)
+    panel.text(0, second, "persistent: one block", align="start", weight="bold", dy=-12)
+
+    # The tiles of the first round of blocks, and what these blocks read, at n = 8192.
+    n, bm, bn, band_rows, unit, depth = 8192, 128, 256, 16, 128, 6
+    tile_rows, tile_columns = n // bm, n // bn
+    across = bn // unit  # units of 128 elements in a tile's row
+
+    def in_bands(tile: int) -> Place:
+        """Return row and column of a tile, as `tile_at` in hopper.cuh computes them."""
+        band_tiles = band_rows * tile_columns
+        first_row, within = tile // band_tiles * band_rows, tile % band_tiles
+        rows = min(band_rows, tile_rows - first_row)
+        return first_row + within % rows, within // rows
+
+    for left, name, order in (
+        (60, "warp-specialized: row by row", lambda tile: divmod(tile, tile_columns)),
+        (470, f"persistent: bands of {band_rows} rows of tiles", in_bands),
+    ):
+        places = [order(tile) for tile in range(MULTIPROCESSORS)]
+        rows, cols = {row for row, _ in places}, {col for _, col in places}
+        picture, start = product(
+            page, left, 310, 2.5, tile_rows, n // unit, depth, gap=3, step=64, names=("A", "B", "")
+        )
+        picture.cells({(row, col * across + i) for row, col in places for i in range(across)}, C_COLOUR)
+        picture.cells({(row, start + k) for row in rows for k in range(depth)}, A_COLOUR)
+        picture.cells(
+            {(start + k, col * across + i) for col in cols for i in range(across) for k in range(depth)},
+            B_COLOUR,
+        )
+        picture.grid(tile_rows, n // unit, 64)
+        picture.text((start + n // unit) / 2, start, name, 13, dy=-14)
+        words = (
+            f"{MULTIPROCESSORS} tiles read\n{len(rows)} × {bm} rows of A,\n{len(cols)} × {bn} columns of B:\n"
+            f"{len(rows) * bm + len(cols) * bn:,} together"
+        )
+        picture.text(n // unit, 32, words, align="start", dx=14)
+    page.legend(
+        ("copies of tiles; B", B_COLOUR),
+        ("multiplications; C", C_COLOUR),
+        ("stores of C", stores),
+        ("A", A_COLOUR),
+        ("idle", IDLE),
+    )
+
+
+def cluster(page: Page) -> None:
+    blocks, bm, bn, bk, element_bytes = 2, 128, 256, 64, 2
+    half = bn // blocks
+    shades = (1.0, 0.45)
+    left, start = product(page, 34, 66, 0.7, blocks * bm, bn, bk, gap=26, step=256)
+    left.title(f"the {blocks * bm} × {bn} results of a cluster,\nand {bk} values of k")
+    for block, shade in enumerate(shades):
+        a_ink = "white" if block == 0 else INK
+        left.box(start, block * bm, bk, bm, pale(A_COLOUR, shade), edge=INK)
+        left.text(start + bk / 2, (block + 0.5) * bm, str(block), 14, colour=a_ink)
+        left.box(block * half, start, half, bk, pale(B_COLOUR, shade), edge=INK)
+        left.text((block + 0.5) * half, start + bk / 2, str(block), 14)
+        left.box(0, block * bm, bn, bm, pale(C_COLOUR, 0.2), edge=INK)
+        left.text(bn / 2, (block + 0.5) * bm, f"block {block}")
+    left.below("numbers: the block that loads the part")
+
+    # A stage of the ring in the shared memory of each block, in KiB.
+    a_kib, half_kib = bm * bk * element_bytes // 1024, bk * half * element_bytes // 1024
+    middle = page.panel(318, 66, 300, 230, (0, 10), (0, a_kib + blocks * half_kib))
+    middle.title("a stage of the ring in the shared memory\nof each block")
+    for block in range(blocks):
+        x = block * 6
+        middle.box(x, 0, 4, a_kib, pale(A_COLOUR, shades[block]), edge=INK)
+        rows = f"A, rows\n{block * bm} to {(block + 1) * bm - 1}"
+        middle.text(x + 2, a_kib / 2, rows, colour="white" if block == 0 else INK)
+        for loader in range(blocks):
+            y = a_kib + loader * half_kib
+            middle.box(x, y, 4, half_kib, pale(B_COLOUR, shades[loader]), edge=INK)
+            columns_text = f"B, columns\n{loader * half} to {(loader + 1) * half - 1}"
+            middle.text(x + 2, y + half_kib / 2, columns_text)
+    for loader in range(blocks):
+        y = a_kib + (loader + 0.5) * half_kib
+        middle.line([(4.1, y), (5.9, y)], INK, 1.5)
+        if loader == 0:
+            middle.text(5.9, y, "▶", 10, align="end", dx=3)
+        else:
+            middle.text(4.1, y, "◀", 10, align="start", dx=-3)
+        middle.text(5, y, "multicast", 11, dy=-10)
+    middle.below(ticks={block * 6 + 2: f"block {block}" for block in range(blocks)})
+
+    # What two neighbouring blocks request for 64 values of k.
+    bars = []
+    most = 110
+    for name, copies_of_b, colour in (("persistent", blocks, IDLE), ("cluster", 1, C_COLOUR)):
+        kib = blocks * a_kib + copies_of_b * blocks * half_kib
+        bars.append((name, kib / most, colour, f"{kib} KiB"))
+    columns(page, 664, 186, "two blocks request", bars, f"for {bk} values of k")
+    page.legend(
+        ("A: each block loads its own rows", A_COLOUR), ("B: each block loads a half for both", B_COLOUR)
+    )
+
+
 def bf16x9(page: Page) -> None:
     # Number of significant bits of a float32, of parts they are divided into, and of bits of the exponent.
     bits, parts, exponent = 24, 3, 8
@@ -1233,7 +1507,7 @@ FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_c
            tiled, tiled_transposed, tiled_padded, tiled_bounds, tiled_dynamic, tiled_coarse, double_buffer,
            shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
            fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma,
-           bf16x9)  # fmt: skip
+           wgmma, warp_specialized, persistent, cluster, bf16x9)  # fmt: skip
 
 
 def main() -> None:

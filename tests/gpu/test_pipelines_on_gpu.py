@@ -1,7 +1,8 @@
 """The methods that copy tiles ahead into a ring, on a GPU: parameter values, races, and stream-k's counters.
 
 `test_on_gpu.py` verifies every method on small shapes. The problems here have more tiles than the ring has
-stages, rows are copied 16 bytes at a time, and several blocks of stream-k and bf16x9 share a tile.
+stages, rows are copied 16 bytes at a time, and several blocks of stream-k, bf16x9 and tensor-stream-k share a
+tile.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ pytestmark = pytest.mark.gpu
 
 FLOAT32 = ELEMENT_TYPES["float32"]
 PIPELINES = (
-    "async-ring", "fragment-prefetch", "lean-loop", "async-copy", "tma", "sliced-k", "stream-k", "bf16x9",
+    "async-ring", "fragment-prefetch", "lean-loop", "async-copy", "tma", "sliced-k", "stream-k", "mma",
+    "dmma", "wgmma", "warp-specialized", "persistent", "cluster", "bf16x9", "tensor-stream-k",
 )  # fmt: skip
 
 
@@ -51,7 +53,9 @@ def test_every_parameter_value_is_right_with_more_tiles_than_stages(
 ) -> None:
     """The problem has tiles at every edge, rows of whole 16 bytes, and a shorter last step along k."""
     chosen = worth_sweeping(pipeline)
-    problem = Problem(parse_shape("516x772x260"), FLOAT32)
+    element = ELEMENT_TYPES[pipeline.element_types[0]]
+    shape = "516x776x264" if element.size_bytes == 2 else "516x772x260"
+    problem = Problem(parse_shape(shape), element)
     with InProcessExecutor(gpu) as executor:
         results = list(verify_all(executor, [(variant, problem) for variant in chosen], True, silent))
     assert len(results) == len(chosen)
@@ -63,11 +67,11 @@ def test_twenty_launches_give_the_same_bits(
 ) -> None:
     """A race between copies and reads would change the product from launch to launch.
 
-    The product would also change if stream-k or bf16x9 added partial sums in the order in which blocks
+    The product would also change if a method that cuts tiles added partial sums in the order in which blocks
     arrive. If their counters did not return to zero, the second launch would store nothing, and C would keep
     the NaN that `fill_output` wrote.
     """
-    with open_run(gpu, pipeline.name, "1024x1024x1536") as run:
+    with open_run(gpu, pipeline.name, "1024x1024x1536", pipeline.element_types[0]) as run:
         products = []
         for _ in range(20):
             run.fill_output()

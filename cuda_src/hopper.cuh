@@ -26,7 +26,7 @@ __device__ __forceinline__ void barrier_arrive(Barrier *barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(shared_address(barrier)) : "memory");
 }
 
-// Arrive, and announce a number of bytes. The copy engine counts those that it writes, until the last one.
+// Arrive, and announce a number of bytes, which the copy engine counts at the barrier as it writes them.
 __device__ __forceinline__ void barrier_arrive_expect(Barrier *barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                  : : "r"(shared_address(barrier)), "r"(bytes) : "memory");

@@ -1474,6 +1474,53 @@ def bf16x9(page: Page) -> None:
     right.text(0, largest / 2, "relative error, in 2⁻²⁴", dx=-52, upwards=True)
 
 
+def tensor_stream_k(page: Page) -> None:
+    blocks, tiles, steps, gap = 6, 14, 8, 0.1
+    rounds = -(-tiles // blocks)
+    left, right = (
+        timeline(
+            page, edge, 34, 350, rounds * steps, blocks,
+            {0.5 + i: f"block {i}" for i in range(blocks)}, row_height=40, below="steps along k",
+        )
+        for edge in (62, 496)
+    )  # fmt: skip
+    left.title(f"persistent: {rounds * steps} steps")
+    for tile in range(tiles):
+        start = tile // blocks * steps
+        bar(left, start + gap, start + steps, tile % blocks, C_COLOUR, str(tile))
+    for block in range(tiles % blocks, blocks):
+        bar(left, (rounds - 1) * steps + gap, rounds * steps, block, IDLE)
+
+    # As in schedule.cuh: the tiles of the incomplete round and of one more round are cut into equal shares. A
+    # block walks through its share backwards. Then it computes its whole tiles.
+    cut = tiles % blocks + blocks
+    share, larger = divmod(cut * steps, blocks)
+    ends = []
+    for block in range(blocks):
+        first, end = (number * share + min(number, larger) for number in (block, block + 1))
+        now = 0
+        while end > first:
+            tile = (end - 1) // steps
+            begin = max(tile * steps, first)
+            is_last = end == (tile + 1) * steps
+            colour = C_COLOUR if end - begin == steps else A_COLOUR if is_last else B_COLOUR
+            bar(right, now + gap, now + end - begin, block, colour, str(tile))
+            now, end = now + end - begin, begin
+        for tile in range(cut + block, tiles, blocks):
+            bar(right, now + gap, now + steps, block, C_COLOUR, str(tile))
+            now += steps
+        ends.append(now)
+    right.title(f"tensor-stream-k: {max(ends)} steps")
+    for panel in (left, right):
+        panel.line([(max(ends), 0), (max(ends), blocks)], dashes="2 2")
+    page.legend(
+        ("a whole tile", C_COLOUR),
+        ("a part, left for another block", B_COLOUR),
+        ("a part to which those are added", A_COLOUR),
+        ("idle", IDLE),
+    )
+
+
 def float32(number: float) -> float:
     """Return the number rounded to the nearest float32."""
     return float(struct.unpack("f", struct.pack("f", number))[0])
@@ -1507,7 +1554,7 @@ FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_c
            tiled, tiled_transposed, tiled_padded, tiled_bounds, tiled_dynamic, tiled_coarse, double_buffer,
            shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
            fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma,
-           wgmma, warp_specialized, persistent, cluster, bf16x9)  # fmt: skip
+           wgmma, warp_specialized, persistent, cluster, bf16x9, tensor_stream_k)  # fmt: skip
 
 
 def main() -> None:

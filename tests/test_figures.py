@@ -41,15 +41,24 @@ def measured_rates() -> dict[str, str]:
 
 
 def measured_hot() -> dict[str, dict[tuple[int, str], str]]:
-    """Return TFLOP/s by size of each method in the two tables of docs/measured.md for a warm cache."""
+    """Return TFLOP/s by size of each method in the tables of docs/measured.md for a warm cache.
+
+    A method that is in several of them, for comparison, has its rates from the first.
+    """
     text = (DOCS / "measured.md").read_text(encoding="utf-8")
     rates: dict[str, dict[tuple[int, str], str]] = {}
-    for title in ("Steps from warp-tile to async-copy", "Tensor cores"):
+    for title in (
+        "Steps from warp-tile to async-copy",
+        "Tensor cores",
+        "Clusters and cut tiles",
+        "Tensor cores in float64",
+    ):
         table = text.split(f"\n## {title}\n")[1].split("\n## ")[0]
         sizes = [int(n) for n in re.findall(r" n = (\d+) ", table.split("\n|---")[0].split("\n| method")[1])]
         for name, cells in re.findall(r"^\| `([\w-]+)` \|(.+)\|$", table, flags=re.MULTILINE):
             values = cells.replace(" ", "").split("|")
-            rates[name] = {(n, "TFLOP/s"): value for n, value in zip(sizes, values, strict=True)}
+            found = {(n, "TFLOP/s"): value for n, value in zip(sizes, values, strict=True)}
+            rates.setdefault(name, found)
     return rates
 
 

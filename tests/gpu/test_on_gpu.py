@@ -1,8 +1,10 @@
 """Verifying, measuring and the occupancy calculator through PyCUDA on an NVIDIA GPU."""
 
 import json
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -119,21 +121,26 @@ of_the_driver = pytest.mark.xdist_group("driver")
 def functions(gpu, worth_sweeping):
     """Yield the driver, and the compiled form, launch and function of variants with every parameter value."""
     bindings = pytest.importorskip("cuda.bindings.driver")
+    methods = [method for method in CUDA_METHODS if not gpu.lacks(method)]
+    chosen = [
+        (variant, ELEMENT_TYPES[method.element_types[0]])
+        for method in methods
+        for variant in worth_sweeping(method)
+    ]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        cubins = list(pool.map(lambda case: compile_for_gpu(program(*case, True), gpu.arch), chosen))
     loaded = []
-    for method in CUDA_METHODS:
-        for variant in worth_sweeping(method) if not gpu.lacks(method) else ():
-            element = ELEMENT_TYPES[method.element_types[0]]
-            launch = plan(variant, Shape(1024, 1024, 1024), element)
-            cubin = compile_for_gpu(program(variant, element, True), gpu.arch)
-            error, module = bindings.cuModuleLoadData(cubin.image)
-            assert error == bindings.CUresult.CUDA_SUCCESS
-            error, function = bindings.cuModuleGetFunction(module, cubin.kernel.encode())
-            assert error == bindings.CUresult.CUDA_SUCCESS
-            # A kernel must opt in to more than 48 KB per block; otherwise the driver reports no active block.
-            opt_in = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            (error,) = bindings.cuFuncSetAttribute(function, opt_in, launch.shared_bytes)
-            assert error == bindings.CUresult.CUDA_SUCCESS
-            loaded.append((str(variant), cubin, launch, function, module))
+    for (variant, element), cubin in zip(chosen, cubins, strict=True):
+        launch = plan(variant, Shape(1024, 1024, 1024), element)
+        error, module = bindings.cuModuleLoadData(cubin.image)
+        assert error == bindings.CUresult.CUDA_SUCCESS
+        error, function = bindings.cuModuleGetFunction(module, cubin.kernel.encode())
+        assert error == bindings.CUresult.CUDA_SUCCESS
+        # A kernel must opt in to more than 48 KB per block; otherwise the driver reports no active block.
+        opt_in = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        (error,) = bindings.cuFuncSetAttribute(function, opt_in, launch.shared_bytes)
+        assert error == bindings.CUresult.CUDA_SUCCESS
+        loaded.append((str(variant), cubin, launch, function, module))
     assert len(loaded) > 80
     yield bindings, loaded
     for *_, module in loaded:

@@ -16,8 +16,8 @@ struct Schedule {
     int next_whole_tile;             // of this block
     int tile, step_begin, step_end;  // the block's work: these steps of this tile; there is none if tile == tiles
 
-    // Tiles are cut if blocks would otherwise be idle for `min_idle` steps on average. A share has at least `min_steps`,
-    // and a tile is shared by about `most_parts` blocks at most: adding up takes time too.
+    // Tiles are cut if blocks would otherwise be idle for `min_idle` steps on average. A share has at least `min_steps`
+    // steps, and about `most_parts` blocks at most share a tile: adding up takes time too.
     __device__ __forceinline__ Schedule(int tiles, int steps, int min_idle, int min_steps, int most_parts)
         : steps(steps), tiles(tiles) {
         const int blocks = gridDim.x, last_round = tiles % blocks;  // number of tiles in the incomplete round

@@ -15,7 +15,7 @@ from cudamm.benchmark.sample_statistics import Statistics, statistics_of
 from cudamm.devices.device import DeviceInfo as DeviceInfo
 from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.kernels.input_kinds import AnyKind, usual_kind
-from cudamm.kernels.method import Execution, Value
+from cudamm.kernels.method import Execution, MatrixName, Value
 from cudamm.kernels.variant import ChosenBy, chosen_record
 
 SCHEMA = "cudamm.bench/2"
@@ -132,6 +132,7 @@ class Result:
     Attributes:
         execution: whether the case ran on a GPU, natively on the host, or emulated by the CPU device.
         padded: whether the matrices on the device were padded with zeros; rates count the real size.
+        column_major: the matrices that the host transposed for the kernel, which has them column by column.
         reason: why the case failed or was skipped; empty otherwise.
         source: a hash of the program's text.
         identity: `Case.identity`; empty if the case was not compiled, and in files of older versions.
@@ -160,6 +161,7 @@ class Result:
     chosen_by: ChosenBy = ""
     exact: ExactFigures | None = None
     inputs: AnyKind = ""
+    column_major: tuple[MatrixName, ...] = ()
 
     def __post_init__(self) -> None:
         """Replace the empty kind of inputs by the one that older versions had."""
@@ -307,6 +309,7 @@ def result_of_case(
         position=case.position,
         chosen_by=case.variant.chosen_by,
         inputs=case.problem.input_kind,
+        column_major=case.variant.method.column_major,
     )
 
 

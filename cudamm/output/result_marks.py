@@ -62,6 +62,10 @@ def marks_of(results: Iterable[Result]) -> list[Mark]:
     found = [mark for kind, mark in EXECUTION_MARKS.items() if kind in kinds]
     if any(r.padded for r in rows):
         found.append(PADDED)
+    transposed = {r.label: " and ".join(r.column_major) for r in rows if r.column_major}
+    for method, matrices in transposed.items():
+        note = f"{method} has {matrices} column by column; the host transposes beforehand, which is not timed"
+        found.append(Mark("", "", note))
     above = dict.fromkeys(r.method for r in rows if (r.share_of_fma_ceiling or 0) > 1 and r.status == "ok")
     if above:
         names = f"faster than the FMA ceiling: {', '.join(above)}"

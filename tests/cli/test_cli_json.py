@@ -16,7 +16,7 @@ NUMPY_BENCH = "bench --device cpu --warmup 0 --runs 2 --times -n 16 -m numpy "
 
 RECORD = {
     "method", "params", "m", "n", "k", "dtype", "fmad", "execution", "padded", "status", "reason",
-    "inputs", "correct", "bit_equal", "max_error", "error_bound", "effective_bits", "cause",
+    "inputs", "column_major", "correct", "bit_equal", "max_error", "error_bound", "effective_bits", "cause",
 }  # fmt: skip
 TIMES = {
     "source", "identity", "samples_ms", "cache", "launches_per_sample", "ended_by", "clock_mhz", "throttled",

@@ -103,6 +103,9 @@ def test_only_emulated_native_and_padded_rows_are_explained():
     both = shown(bench_table.render, [result(execution="emulated"), result("cpu-simple", execution="native")])
     assert "naive †" in both and "cpu-simple ‡" in both and "times say nothing about a GPU" in both
     assert "zeros" in shown(bench_table.render, [result(padded=True)])
+    transposed = "naive has A and B column by column; the host transposes beforehand, which is not timed"
+    assert transposed not in shown(bench_table.render, [result()])
+    assert transposed in shown(bench_table.render, [result(column_major=("A", "B"))])
     assert "zeros" not in both
 
 

@@ -1,4 +1,4 @@
-// As many blocks as run at once share the work evenly: the last tiles are cut along k, and their parts are added up.
+// As many blocks as run at once share the work evenly: tiles are cut along k, and their parts are added up.
 //
 // sources:   Osama, Merrill, Cecka, Garland, Owens: Stream-K (PPoPP 2023); CUTLASS (split-K and stream-K)
 // needs:     sm_80

@@ -15,8 +15,8 @@
 // of C and walks along K: it loads a matrix of A and a matrix of B, and adds their product to its sums.
 //
 // No thread has a whole matrix. Each lane holds a share of each in registers, its *fragment*: 8 of the 256 sums, for
-// example. Which ones is not specified, so the lanes load, multiply and store together. C has 16 bits and the sums
-// have 32: they go through shared memory, where every lane can read and round any of them.
+// example. Which ones is not specified, so the lanes load, multiply and store together. C's elements have 16 bits and
+// the sums have 32: they go through shared memory, where every lane can read and round any of them.
 //
 // Each warp loads its matrices from global memory itself, as `coalesced` loads its elements, and most of the time the
 // tensor cores wait for them. `mma` shares tiles in shared memory.

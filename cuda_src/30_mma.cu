@@ -13,7 +13,7 @@
 // threads:   BM / WM * (BN / WN) * 32
 // grid:      ceil(N / BN), ceil(M / BM)
 // shared-bytes: STAGES * (BM * BK + BK * BN) * sizeof(element)
-// requires:  N % 8 == 0, K % 8 == 0, BM % WM == 0, BN % WN == 0, WM % 16 == 0, WN % 16 == 0,
+// requires:  N % 8 == 0, K % 8 == 0, STAGES >= 2, BM % WM == 0, BN % WN == 0, WM % 16 == 0, WN % 16 == 0,
 //            128 % BK == 0, BK % 16 == 0, BN % 64 == 0, BM // WM * (BN // WN) <= 16,
 //            (WM * WN // 32 + 64) * BM // WM * (BN // WN) * 32 <= 64 * 1024,
 //            STAGES * (BM * BK + BK * BN) * sizeof(element) <= 99 * 1024
@@ -24,10 +24,11 @@
 // `warp-tile`; cp.async copies them, several tiles ahead, as in `async-ring`. A warp computes WM x WN elements and uses
 // each fragment several times: 4 fragments of A and 4 of B serve 16 multiplications of matrices.
 //
-// The instruction ldmatrix loads a fragment: 8 lanes read 8 rows of 16 bytes each, one below the other. In plain order
-// these lie in few banks, and are read in 4 turns (in 8 if BK is 64). So the pieces of 16 bytes change places within
-// a row, by the exclusive or of the piece's number with the row's, or with half of it if two rows fill the banks: the
-// tile is *swizzled*. Any 8 rows below each other then lie in different banks, without padding.
+// The instruction ldmatrix loads fragments: 8 lanes read 8 rows of 16 bytes each, one below the other. In plain order
+// these lie in few banks, and are read in 4 turns (A with BK = 32) or in 8 (B, and A with BK = 64). So the pieces of 16
+// bytes change places within a row, by the exclusive or of the piece's number with the row's number modulo 8; if two
+// rows lie side by side in 128 bytes, with half of it modulo 4. The tile is *swizzled*: any 8 rows below each other lie
+// in different banks, without padding.
 //
 //     cudamm show --diff wmma mma --dtype float16
 
@@ -38,7 +39,7 @@
 #define WARPS_X (BN / WN)
 #define THREADS (BM / WM * WARPS_X * 32)
 
-// 16 bytes: a piece of a row, and what cp.async copies at a time.
+// 16 bytes, 8 elements: a piece of a row, and what cp.async copies at a time.
 const int PIECE = 8;
 struct alignas(16) Piece {
     element v[PIECE];
@@ -93,8 +94,8 @@ mma(int M, int N, int K, const element *A, const element *B, element *C) {
         copy(tile + STAGES - 1);            // it overwrites the previous tile
         const Piece *const a_tile = ring + tile % STAGES * STAGE, *const b_tile = a_tile + A_TILE;
         for (int k = 0; k < BK; k += 16) {
-            // A fragment is four matrices of 8 x 8: the first 16 lanes pass rows 0 to 15 of the left two, and the
-            // others those of the right two.
+            // Four matrices of 8 x 8 are a fragment of A, or two fragments of B. The first 16 lanes pass rows 0 to 15
+            // of the left two, and the others those of the right two.
             unsigned a[WM / 16][4], b[WN / 16][4];
             for (int i = 0; i < WM / 16; ++i)
                 load_matrices(a[i], &a_tile[swizzled<A_ROW>(warp_row + i * 16 + lane % 16, k / PIECE + lane / 16)]);

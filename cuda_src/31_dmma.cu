@@ -13,7 +13,7 @@
 // threads:   BM / WM * (BN / WN) * 32
 // grid:      ceil(N / BN), ceil(M / BM)
 // shared-bytes: STAGES * (BM * (BK + 4) + BK * (BN + 4)) * 8
-// requires:  N % 2 == 0, K % 2 == 0, BM % WM == 0, BN % WN == 0, WM % 16 == 0, WN % 8 == 0, BK % 8 == 0,
+// requires:  N % 2 == 0, K % 2 == 0, STAGES >= 2, BM % WM == 0, BN % WN == 0, WM % 16 == 0, WN % 8 == 0, BK % 8 == 0,
 //            BM // WM * (BN // WN) <= 16, (WM * WN // 16 + 64) * BM // WM * (BN // WN) * 32 <= 64 * 1024,
 //            STAGES * (BM * (BK + 4) + BK * (BN + 4)) * 8 <= 163 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),

@@ -11,7 +11,7 @@
 // threads:   2 * BM
 // grid:      ceil(N / BN), ceil(M / BM)
 // shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 8)
-// requires:  N % 8 == 0, K % 8 == 0, (BN // 2 + 48) * BM * 2 <= 64 * 1024,
+// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, (BN // 2 + 48) * BM * 2 <= 64 * 1024,
 //            STAGES * ((BM + BN) * 64 * sizeof(element) + 8) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
@@ -34,8 +34,6 @@
 
 #include "hopper.cuh"
 
-const int BK = 64, ROW_BYTES = 128;  // the depth of the tiles, and the bytes of BK elements
-const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;  // 8 rows of a tile, and a band of B's tile
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
 
 extern __shared__ __align__(1024) char ring[];

@@ -10,7 +10,8 @@
 // threads:   384
 // grid:      ceil(N / BN), ceil(M / 128)
 // shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16)
-// requires:  N % 8 == 0, K % 8 == 0, STAGES * ((128 + BN) * 64 * sizeof(element) + 16) <= 227 * 1024
+// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, STAGES >= 2,
+//            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)
 //
@@ -32,13 +33,11 @@
 #include "hopper.cuh"
 
 const int BM = 128, CONSUMERS = BM / 64;  // consumer warpgroups
-const int BK = 64, ROW_BYTES = 128;       // the depth of the tiles, and the bytes of BK elements
-const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;  // 8 rows of a tile, and a band of B's tile
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
 
 extern __shared__ __align__(1024) char ring[];
 
-__global__ void __launch_bounds__(128 * (CONSUMERS + 1))
+__global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 warp_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
                  int M, int N, int K, element *C) {
     Barrier *const full = (Barrier *)(ring + STAGES * STAGE_BYTES), *const empty = full + STAGES;
@@ -48,8 +47,8 @@ warp_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);               // arrives: the thread that starts the copies
-            barrier_init(&empty[i], 4 * CONSUMERS);  // arrive: one lane of each warp of the consumers
+            barrier_init(&full[i], 1);               // an arrival of the thread that starts the copies
+            barrier_init(&empty[i], 4 * CONSUMERS);  // an arrival of each warp of the consumers
         }
         proxy_fence();
     }
@@ -62,7 +61,7 @@ warp_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
         for (int tile = 0; tile < tiles; ++tile, position.next()) {
             char *const stage = ring + position.stage * STAGE_BYTES;
             Barrier *const barrier = &full[position.stage];
-            barrier_wait(&empty[position.stage], position.parity ^ 1);  // in the first round it returns at once
+            barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
             barrier_arrive_expect(barrier, STAGE_BYTES);
             copy_box(stage, &map_A, row0, tile * BK, barrier);
             for (int band = 0; band < BN / 64; ++band)
@@ -80,16 +79,12 @@ warp_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
         const TileDescriptor a(stage + warpgroup * 64 * ROW_BYTES, GROUP_BYTES, 0);
         const TileDescriptor b(stage + A_BYTES, GROUP_BYTES, BAND_BYTES);
         barrier_wait(&full[position.stage], position.parity);
-        multiply_fence();
-#pragma unroll
-        for (int k = 0; k < BK; k += 16)  // 16 elements further along A's rows, 16 rows further down in B's bands
-            multiply_add<element>(sums, a + k * (int)sizeof(element), b + k * ROW_BYTES);
-        multiply_commit();
+        multiply_add_tiles<element>(sums, a, b);
         multiply_wait<1>(sums);  // those of the previous tile have ended
         if (tile > 0 && lane == 0) barrier_arrive(&empty[previous]);
         previous = position.stage;
     }
-    multiply_wait<0>(sums);
+    multiply_wait<0>(sums);  // nobody waits for the last stage
 
     // Store the results. `multiply_add` in hopper.cuh describes which sums a thread holds.
     const int row = row0 + warp * 16 + lane / 4, col = col0 + lane % 4 * 2;

@@ -6,13 +6,13 @@
 // ceiling:   16
 // param:     BN = 256 in 64, 128, 192, 256
 // param:     STAGES = 3 in 3, 4, 5, 6
-// param:     BAND = 16 in 4, 8, 16, 32
+// param:     STRIP = 16 in 4, 8, 16, 32
 // param:     BLOCKS = 132 in 66, 114, 132
 // args:      tensor_map(A, 128, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, 64, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element)
-// requires:  N % 8 == 0, K % 8 == 0,
+// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, STAGES >= 2,
 //            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)
@@ -26,23 +26,21 @@
 // from there, in whole rows of 128 bytes, while the consumers compute the next tile. They wait for the engine only
 // before they store results in that memory again.
 //
-// The kernel can choose the order of the tiles now. The blocks walk through bands of BAND rows of tiles: at any time
-// they work on tiles that lie close together, and most of what a block loads is in the L2 cache, because another block
-// has loaded it before.
+// The order of the tiles is written in the kernel now. The blocks walk through strips of STRIP rows of tiles: at any
+// time they work on tiles that lie close together, and most of what a block loads is in the L2 cache, because another
+// block has loaded it before. BLOCKS should be the number of multiprocessors.
 //
 //     cudamm show --diff warp-specialized persistent --dtype float16
 
 #include "hopper.cuh"
 
 const int BM = 128, CONSUMERS = BM / 64;  // consumer warpgroups
-const int BK = 64, ROW_BYTES = 128;       // the depth of the tiles, and the bytes of BK elements
-const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;  // 8 rows of a tile, and a band of B's tile
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
-const int BOX_BYTES = 64 * ROW_BYTES, C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;  // C's tile consists of 64 x 64 boxes
+const int C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;
 
 extern __shared__ __align__(1024) char ring[];
 
-__global__ void __launch_bounds__(128 * (CONSUMERS + 1))
+__global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 persistent(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
            const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
     char *const c_tile = ring + STAGES * STAGE_BYTES;
@@ -53,8 +51,8 @@ persistent(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);               // arrives: the thread that starts the copies
-            barrier_init(&empty[i], 4 * CONSUMERS);  // arrive: one lane of each warp of the consumers
+            barrier_init(&full[i], 1);               // an arrival of the thread that starts the copies
+            barrier_init(&empty[i], 4 * CONSUMERS);  // an arrival of each warp of the consumers
         }
         proxy_fence();
     }
@@ -65,11 +63,11 @@ persistent(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
         registers_decrease<40>();
         if (thread != 0) return;
         for (int tile = blockIdx.x; tile < tiles; tile += BLOCKS) {
-            const int2 at = tile_at<BAND>(tile, tile_rows, tile_columns);
+            const int2 at = tile_at<STRIP>(tile, tile_rows, tile_columns);
             for (int step = 0; step < steps; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
                 Barrier *const barrier = &full[position.stage];
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // in the first round it returns at once
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
                 barrier_arrive_expect(barrier, STAGE_BYTES);
                 copy_box(stage, &map_A, at.y * BM, step * BK, barrier);
                 for (int band = 0; band < BN / 64; ++band)
@@ -83,7 +81,7 @@ persistent(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
     registers_increase<232>();
     char *const c_boxes = c_tile + warpgroup * (BN / 64) * BOX_BYTES;
     for (int tile = blockIdx.x; tile < tiles; tile += BLOCKS) {
-        const int2 at = tile_at<BAND>(tile, tile_rows, tile_columns);
+        const int2 at = tile_at<STRIP>(tile, tile_rows, tile_columns);
         float sums[BN / 2] = {};
         int previous = 0;  // the stage of the previous step
         for (int step = 0; step < steps; ++step, position.next()) {
@@ -91,11 +89,7 @@ persistent(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
             const TileDescriptor a(stage + warpgroup * 64 * ROW_BYTES, GROUP_BYTES, 0);
             const TileDescriptor b(stage + A_BYTES, GROUP_BYTES, BAND_BYTES);
             barrier_wait(&full[position.stage], position.parity);
-            multiply_fence();
-#pragma unroll
-            for (int k = 0; k < BK; k += 16)  // 16 elements further along A's rows, 16 rows further down in B's bands
-                multiply_add<element>(sums, a + k * (int)sizeof(element), b + k * ROW_BYTES);
-            multiply_commit();
+            multiply_add_tiles<element>(sums, a, b);
             multiply_wait<1>(sums);  // those of the previous step have ended
             if (step > 0 && lane == 0) barrier_arrive(&empty[previous]);
             previous = position.stage;
@@ -103,25 +97,7 @@ persistent(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
         multiply_wait<0>(sums);
         if (lane == 0) barrier_arrive(&empty[previous]);
 
-        // Store the results: to shared memory, four matrices of 8 x 8 at a time, and from there by the copy engine. A
-        // lane passes the address of a piece: row lane % 16 of the warp, and columns 8 j to 8 j + 7 or the next 8.
-        if (thread == 0) stores_wait();  // the engine has read the previous tile of C
-        warpgroup_sync(warpgroup);
-#pragma unroll
-        for (int j = 0; j < BN / 8; j += 2) {
-            const int row = warp * 16 + lane % 16, piece = (j % 8 + lane / 16) ^ row % 8;
-            const float *const s = &sums[j * 4];
-            store_matrices(c_boxes + j / 8 * BOX_BYTES + row * ROW_BYTES + piece * 16,
-                           rounded_pair<element>(s[0], s[1]), rounded_pair<element>(s[2], s[3]),
-                           rounded_pair<element>(s[4], s[5]), rounded_pair<element>(s[6], s[7]));
-        }
-        proxy_fence();
-        warpgroup_sync(warpgroup);
-        if (thread == 0) {
-            for (int box = 0; box < BN / 64; ++box)
-                store_box(&map_C, at.y * BM + warpgroup * 64, at.x * BN + box * 64, c_boxes + box * BOX_BYTES);
-            stores_commit();
-        }
+        store_boxes<element>(c_boxes, &map_C, at.y * BM + warpgroup * 64, at.x * BN, warpgroup, sums);
     }
     if (thread == 0) stores_wait();  // the block's shared memory must outlive the copies
 }

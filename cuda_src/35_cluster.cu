@@ -6,13 +6,13 @@
 // ceiling:   16
 // param:     BN = 256 in 128, 256
 // param:     STAGES = 3 in 3, 4, 5, 6
-// param:     BAND = 8 in 2, 4, 8, 16
+// param:     STRIP = 8 in 2, 4, 8, 16
 // param:     BLOCKS = 132 in 66, 114, 128, 132
 // args:      tensor_map(A, 128, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, 64, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element)
-// requires:  N % 8 == 0, K % 8 == 0, BN % 128 == 0,
+// requires:  N % 8 == 0, K % 8 == 0, BN % 128 == 0, STAGES >= 2, BLOCKS % 2 == 0,
 //            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 256)) * sizeof(element),
 //            M * N * sizeof(element)
@@ -36,14 +36,12 @@
 
 const int CLUSTER = 2;                    // blocks
 const int BM = 128, CONSUMERS = BM / 64;  // consumer warpgroups
-const int BK = 64, ROW_BYTES = 128;       // the depth of the tiles, and the bytes of BK elements
-const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;  // 8 rows of a tile, and a band of B's tile
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
-const int BOX_BYTES = 64 * ROW_BYTES, C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;  // C's tile consists of 64 x 64 boxes
+const int C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;
 
 extern __shared__ __align__(1024) char ring[];
 
-__global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(128 * (CONSUMERS + 1))
+__global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(128 * (CONSUMERS + 1), 1)
 cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
         const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
     char *const c_tile = ring + STAGES * STAGE_BYTES;
@@ -68,11 +66,11 @@ cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUten
     if (warpgroup == CONSUMERS) {  // the producer
         registers_decrease<40>();
         for (int tile = cluster_id; thread == 0 && tile < tiles; tile += clusters) {
-            const int2 at = tile_at<BAND>(tile, tile_rows, tile_columns);
+            const int2 at = tile_at<STRIP>(tile, tile_rows, tile_columns);
             for (int step = 0; step < steps; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
                 Barrier *const barrier = &full[position.stage];
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // in the first round it returns at once
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
                 barrier_arrive_expect(barrier, STAGE_BYTES);
                 copy_box(stage, &map_A, (at.y * CLUSTER + rank) * BM, step * BK, barrier);
                 for (int i = 0; i < BN / 64 / CLUSTER; ++i) {
@@ -93,7 +91,7 @@ cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUten
     };
     char *const c_boxes = c_tile + warpgroup * (BN / 64) * BOX_BYTES;
     for (int tile = cluster_id; tile < tiles; tile += clusters) {
-        const int2 at = tile_at<BAND>(tile, tile_rows, tile_columns);
+        const int2 at = tile_at<STRIP>(tile, tile_rows, tile_columns);
         float sums[BN / 2] = {};
         int previous = 0;  // the stage of the previous step
         for (int step = 0; step < steps; ++step, position.next()) {
@@ -101,11 +99,7 @@ cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUten
             const TileDescriptor a(stage + warpgroup * 64 * ROW_BYTES, GROUP_BYTES, 0);
             const TileDescriptor b(stage + A_BYTES, GROUP_BYTES, BAND_BYTES);
             barrier_wait(&full[position.stage], position.parity);
-            multiply_fence();
-#pragma unroll
-            for (int k = 0; k < BK; k += 16)  // 16 elements further along A's rows, 16 rows further down in B's bands
-                multiply_add<element>(sums, a + k * (int)sizeof(element), b + k * ROW_BYTES);
-            multiply_commit();
+            multiply_add_tiles<element>(sums, a, b);
             multiply_wait<1>(sums);  // those of the previous step have ended
             if (step > 0) report_empty(previous);
             previous = position.stage;
@@ -113,26 +107,8 @@ cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUten
         multiply_wait<0>(sums);
         report_empty(previous);
 
-        // Store the results: to shared memory, four matrices of 8 x 8 at a time, and from there by the copy engine. A
-        // lane passes the address of a piece: row lane % 16 of the warp, and columns 8 j to 8 j + 7 or the next 8.
-        if (thread == 0) stores_wait();  // the engine has read the previous tile of C
-        warpgroup_sync(warpgroup);
-#pragma unroll
-        for (int j = 0; j < BN / 8; j += 2) {
-            const int row = warp * 16 + lane % 16, piece = (j % 8 + lane / 16) ^ row % 8;
-            const float *const s = &sums[j * 4];
-            store_matrices(c_boxes + j / 8 * BOX_BYTES + row * ROW_BYTES + piece * 16,
-                           rounded_pair<element>(s[0], s[1]), rounded_pair<element>(s[2], s[3]),
-                           rounded_pair<element>(s[4], s[5]), rounded_pair<element>(s[6], s[7]));
-        }
-        proxy_fence();
-        warpgroup_sync(warpgroup);
-        if (thread == 0) {
-            for (int box = 0; box < BN / 64; ++box)
-                store_box(&map_C, (at.y * CLUSTER + rank) * BM + warpgroup * 64, at.x * BN + box * 64,
-                          c_boxes + box * BOX_BYTES);
-            stores_commit();
-        }
+        store_boxes<element>(c_boxes, &map_C, (at.y * CLUSTER + rank) * BM + warpgroup * 64, at.x * BN, warpgroup,
+                             sums);
     }
     if (thread == 0) stores_wait();  // the block's shared memory must outlive the copies
     cluster_sync();

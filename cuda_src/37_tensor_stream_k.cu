@@ -1,4 +1,4 @@
-// The tiles of an incomplete round are cut along k, so that all multiprocessors work until the end.
+// Tiles are cut along k where whole ones would leave multiprocessors idle.
 //
 // sources:   Osama et al.: Stream-K (2023); CUTLASS (stream-k for sm_90)
 // needs:     sm_90a
@@ -6,25 +6,24 @@
 // ceiling:   16
 // param:     BN = 256 in 64, 128, 192, 256
 // param:     STAGES = 3 in 3, 4, 5, 6
-// param:     BAND = 16 in 4, 8, 16, 32
+// param:     STRIP = 16 in 4, 8, 16, 32
 // param:     BLOCKS = 132 in 66, 114, 132
 // args:      tensor_map(A, 128, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, 64, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element)
-// requires:  N % 8 == 0, K % 8 == 0,
+// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, STAGES >= 2,
 //            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element) <= 227 * 1024
-// traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
-//            M * N * sizeof(element)
 //
 // `persistent` keeps all multiprocessors busy only if the number of tiles is a multiple of theirs: 288 tiles on 132
 // multiprocessors take three rounds, and in the last one 108 of them are idle. Smaller tiles would spread better, but
-// each needs more bytes for a multiplication. Here the blocks share the tiles of the incomplete round as in `stream-k`:
-// these tiles are cut along k, each block computes an equal share of their steps, and the blocks that have parts of the
-// same tile add them up. The sums of a part are float, and only their total is rounded.
+// each needs more bytes for a multiplication. Here, as in `stream-k`, the first tiles are cut along k: as many as the
+// incomplete round and one complete round have. Each block computes an equal share of their steps. Several blocks then
+// have parts of the same tile: all but the last write their sums, which are float, and the last one adds them to its
+// own (`complete` in schedule.cuh). Unlike in `stream-k`, that block may have to wait for the others.
 //
-// Few tiles, as of a narrow or a small product, are all cut: a product of 64 x 64 x 65536 keeps every multiprocessor
-// busy too.
+// If there are fewer tiles than multiprocessors, all are cut, into about MOST_PARTS parts each at most: a product of
+// 64 x 4096 x 65536 keeps 128 multiprocessors busy, and not 16.
 //
 //     cudamm show --diff persistent tensor-stream-k --dtype float16
 
@@ -32,10 +31,8 @@
 #include "schedule.cuh"
 
 const int BM = 128, CONSUMERS = BM / 64;  // consumer warpgroups
-const int BK = 64, ROW_BYTES = 128;       // the depth of the tiles, and the bytes of BK elements
-const int GROUP_BYTES = 8 * ROW_BYTES, BAND_BYTES = BK * ROW_BYTES;
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
-const int BOX_BYTES = 64 * ROW_BYTES, C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;  // C's tile consists of 64 x 64 boxes
+const int C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;
 
 const int MIN_IDLE = 12;   // tiles are cut if blocks would otherwise be idle for this number of steps on average
 const int MIN_STEPS = 4;   // minimum number of steps for a block
@@ -45,7 +42,7 @@ extern __shared__ __align__(1024) char ring[];
 
 __device__ Parts<BLOCKS, CONSUMERS, BN / 2> parts;
 
-__global__ void __launch_bounds__(128 * (CONSUMERS + 1))
+__global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
                 const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
     char *const c_tile = ring + STAGES * STAGE_BYTES;
@@ -57,8 +54,8 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);               // the thread that starts the copies
-            barrier_init(&empty[i], 4 * CONSUMERS);  // all warps of the consumers
+            barrier_init(&full[i], 1);               // an arrival of the thread that starts the copies
+            barrier_init(&empty[i], 4 * CONSUMERS);  // an arrival of each warp of the consumers
         }
         proxy_fence();
     }
@@ -69,11 +66,11 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
         registers_decrease<40>();
         if (thread != 0) return;
         for (; work.has_work(); work.next()) {
-            const int2 at = tile_at<BAND>(work.tile, tile_rows, tile_columns);
+            const int2 at = tile_at<STRIP>(work.tile, tile_rows, tile_columns);
             for (int step = work.step_begin; step < work.step_end; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
                 Barrier *const barrier = &full[position.stage];
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // at once in the first round
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
                 barrier_arrive_expect(barrier, STAGE_BYTES);
                 copy_box(stage, &map_A, at.y * BM, step * BK, barrier);
                 for (int band = 0; band < BN / 64; ++band)
@@ -86,7 +83,7 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
     registers_increase<232>();
     char *const c_boxes = c_tile + warpgroup * (BN / 64) * BOX_BYTES;
     for (; work.has_work(); work.next()) {
-        const int2 at = tile_at<BAND>(work.tile, tile_rows, tile_columns);
+        const int2 at = tile_at<STRIP>(work.tile, tile_rows, tile_columns);
         float sums[BN / 2] = {};
         int previous = 0;  // the stage of the previous step
         for (int step = work.step_begin; step < work.step_end; ++step, position.next()) {
@@ -94,11 +91,7 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
             const TileDescriptor a(stage + warpgroup * 64 * ROW_BYTES, GROUP_BYTES, 0);
             const TileDescriptor b(stage + A_BYTES, GROUP_BYTES, BAND_BYTES);
             barrier_wait(&full[position.stage], position.parity);
-            multiply_fence();
-#pragma unroll
-            for (int k = 0; k < BK; k += 16)  // 16 elements further along A's rows, 16 rows further down in B's bands
-                multiply_add<element>(sums, a + k * (int)sizeof(element), b + k * ROW_BYTES);
-            multiply_commit();
+            multiply_add_tiles<element>(sums, a, b);
             multiply_wait<1>(sums);  // those of the previous step have ended
             if (step > work.step_begin && lane == 0) barrier_arrive(&empty[previous]);
             previous = position.stage;
@@ -107,24 +100,7 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
         if (lane == 0) barrier_arrive(&empty[previous]);
         if (!complete(parts, work, sums)) continue;
 
-        // Store the results: to shared memory, four matrices of 8 x 8 at a time, and from there by the copy engine.
-        if (thread == 0) stores_wait();  // it has read the previous tile
-        warpgroup_sync(warpgroup);
-#pragma unroll
-        for (int j = 0; j < BN / 8; j += 2) {
-            const int row = warp * 16 + lane % 16, piece = (j % 8 + lane / 16) ^ row % 8;
-            const float *const s = &sums[j * 4];
-            store_matrices(c_boxes + j / 8 * BOX_BYTES + row * ROW_BYTES + piece * 16,
-                           rounded_pair<element>(s[0], s[1]), rounded_pair<element>(s[2], s[3]),
-                           rounded_pair<element>(s[4], s[5]), rounded_pair<element>(s[6], s[7]));
-        }
-        proxy_fence();
-        warpgroup_sync(warpgroup);
-        if (thread == 0) {
-            for (int box = 0; box < BN / 64; ++box)
-                store_box(&map_C, at.y * BM + warpgroup * 64, at.x * BN + box * 64, c_boxes + box * BOX_BYTES);
-            stores_commit();
-        }
+        store_boxes<element>(c_boxes, &map_C, at.y * BM + warpgroup * 64, at.x * BN, warpgroup, sums);
     }
     if (thread == 0) stores_wait();  // the block's shared memory must outlive the copies
 }

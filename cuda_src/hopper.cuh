@@ -3,6 +3,7 @@
 // Three units work beside each other: the copy engine (Tensor Memory Accelerator) fills shared memory, the tensor cores
 // multiply what lies there, and the threads start both and wait for them at barriers in shared memory.
 
+#pragma once
 #include <cuda.h>
 
 #include "tensor_cores.cuh"
@@ -15,8 +16,8 @@ __device__ __forceinline__ unsigned shared_address(const void *pointer) {
 
 typedef unsigned long long Barrier;
 
-// Make the barrier ready for use. It counts in phases: a phase ends after this number of arrivals, and when all
-// announced bytes have arrived too. Then the next phase begins.
+// Make the barrier ready for use. It counts in phases: a phase ends after this number of arrivals, and when all bytes
+// that were announced (`barrier_arrive_expect`) have arrived too. Then the next phase begins.
 __device__ __forceinline__ void barrier_init(Barrier *barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(shared_address(barrier)), "r"(arrivals) : "memory");
 }
@@ -48,13 +49,14 @@ __device__ __forceinline__ void barrier_wait(Barrier *barrier, int parity) {
 }
 
 // Make this thread's writes to shared memory, also those to barriers, visible to the copy engine and the tensor cores.
+// These reach memory by another way than the threads, the *async proxy*.
 __device__ __forceinline__ void proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
 
 // ---- The copy engine ----------------------------------------------------------------------------------------------
 
-// Start the copy of a box, whose size and swizzle the tensor map declares. It begins at (row, column) of the matrix,
-// and at a multiple of 1024 bytes in shared memory. The barrier counts its bytes. The engine stores zeros where the box
-// reaches beyond the matrix.
+// Start the copy of a *box*, the rectangle of a matrix that one instruction copies. The tensor map declares its size
+// and swizzle. It begins at (row, column) of the matrix, and at a multiple of 1024 bytes in shared memory. The barrier
+// counts its bytes. The engine stores zeros where the box reaches beyond the matrix.
 __device__ __forceinline__ void copy_box(void *target, const CUtensorMap *map, int row, int column, Barrier *barrier) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%2, %3}], [%4];"
@@ -84,7 +86,7 @@ struct TileDescriptor {
 
     // The bits, in units of 16 bytes: 0 to 13 are the address, 16 to 29 the distance between bands, and 32 to 45 the
     // distance between groups. A tile with a single band has 0 for `band_bytes`. Only the lower 18 bits of the address
-    // count: in a cluster, a group of blocks, the upper ones name the block.
+    // count: the upper ones name a block of a cluster (see the end of this file).
     __device__ __forceinline__ TileDescriptor(const void *tile, int group_bytes, int band_bytes)
         : bits(SWIZZLE_128_BYTES | (unsigned long long)(group_bytes / 16) << 32 |
                (unsigned long long)(band_bytes / 16) << 16 | (shared_address(tile) & 0x3ffff) / 16) {}
@@ -174,7 +176,22 @@ __device__ __forceinline__ void store_matrices(void *row, unsigned part0, unsign
 MULTIPLY_ADD_TILES_OF_EVERY_SIZE(__half, "f16")
 MULTIPLY_ADD_TILES_OF_EVERY_SIZE(__nv_bfloat16, "bf16")
 
-// ---- What pipelines share -------------------------------------------------------------------------------------------
+// ---- What the methods share -----------------------------------------------------------------------------------------
+
+// The tiles of A and B have rows of 64 elements, 128 bytes: A's tile is BK deep, and B's tile consists of bands of 64
+// columns, each a box. A tile of C in shared memory consists of boxes of 64 x 64.
+const int BK = 64, ROW_BYTES = 128, GROUP_BYTES = 8 * ROW_BYTES;
+const int BAND_BYTES = BK * ROW_BYTES, BOX_BYTES = 64 * ROW_BYTES;
+
+// Starts the multiplications of 64 rows of A's tile by B's tile, for BK values of k, as a group.
+template <typename Factor, int COUNT>
+__device__ __forceinline__ void multiply_add_tiles(float (&sums)[COUNT], TileDescriptor a, TileDescriptor b) {
+    multiply_fence();
+#pragma unroll
+    for (int k = 0; k < BK; k += 16)  // 16 elements further along A's rows, 16 rows further down in B's bands
+        multiply_add<Factor>(sums, a + k * (int)sizeof(Factor), b + k * ROW_BYTES);
+    multiply_commit();
+}
 
 // A position in a ring of LENGTH stages: its stage, and the parity of the phase in which the stage is filled.
 template <int LENGTH>
@@ -186,14 +203,14 @@ struct RingPosition {
     }
 };
 
-// Return row (y) and column (x) of a tile of C, by its number. Tiles are numbered in bands of BAND_ROWS rows of tiles,
-// column by column within a band. Blocks that run at the same time have neighbouring numbers, and so they read few rows
-// of A and few columns of B, which then stay in the L2 cache. (These bands have nothing to do with those in a tile.)
-template <int BAND_ROWS>
+// Return row (y) and column (x) of a tile of C, by its number. Tiles are numbered in strips of STRIP_ROWS rows of
+// tiles, column by column within a strip. Blocks that run at the same time have neighbouring numbers, and so they read
+// few rows of A and few columns of B, which then stay in the L2 cache.
+template <int STRIP_ROWS>
 __device__ __forceinline__ int2 tile_at(int tile, int tile_rows, int tile_columns) {
-    const int band_tiles = BAND_ROWS * tile_columns, first_row = tile / band_tiles * BAND_ROWS;
-    const int rows = min(BAND_ROWS, tile_rows - first_row), in_band = tile % band_tiles;
-    return int2{in_band / rows, first_row + in_band % rows};
+    const int strip_tiles = STRIP_ROWS * tile_columns, first_row = tile / strip_tiles * STRIP_ROWS;
+    const int rows = min(STRIP_ROWS, tile_rows - first_row), in_strip = tile % strip_tiles;
+    return int2{in_strip / rows, first_row + in_strip % rows};
 }
 
 // Wait for the other threads of the warpgroup.
@@ -201,8 +218,32 @@ __device__ __forceinline__ void warpgroup_sync(int warpgroup) {
     asm volatile("bar.sync %0, 128;" : : "r"(1 + warpgroup) : "memory");  // barrier 0 is that of __syncthreads
 }
 
-// Give up registers of this warpgroup, or take more for it, so that each thread has COUNT, a multiple of 8. To take
-// more waits until other warps of the block have given up enough.
+// Stores 64 rows of C's tile, from (row, column) on. The results go to shared memory first, swizzled as the other
+// tiles, four matrices of 8 x 8 at a time; the copy engine writes them from there, in rows of 128 bytes.
+template <typename Result, int COUNT>
+__device__ __forceinline__ void store_boxes(char *boxes, const CUtensorMap *map, int row, int column, int warpgroup,
+                                            const float (&sums)[COUNT]) {
+    const int thread = threadIdx.x % 128, warp = thread / 32, lane = threadIdx.x % 32;
+    if (thread == 0) stores_wait();  // the engine has read the previous results
+    warpgroup_sync(warpgroup);
+#pragma unroll
+    for (int j = 0; j < COUNT / 4; j += 2) {  // groups of 8 columns
+        const int box_row = warp * 16 + lane % 16, piece = (j % 8 + lane / 16) ^ box_row % 8;
+        const float *const s = &sums[j * 4];
+        store_matrices(boxes + j / 8 * BOX_BYTES + box_row * ROW_BYTES + piece * 16,
+                       rounded_pair<Result>(s[0], s[1]), rounded_pair<Result>(s[2], s[3]),
+                       rounded_pair<Result>(s[4], s[5]), rounded_pair<Result>(s[6], s[7]));
+    }
+    proxy_fence();
+    warpgroup_sync(warpgroup);
+    if (thread == 0) {
+        for (int box = 0; box < COUNT / 32; ++box) store_box(map, row, column + box * 64, boxes + box * BOX_BYTES);
+        stores_commit();
+    }
+}
+
+// Give up registers of this warpgroup, or take more for it, so that each thread has COUNT, a multiple of 8. Taking more
+// waits until other warps of the block have given up enough.
 template <int COUNT>
 __device__ __forceinline__ void registers_decrease() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(COUNT));

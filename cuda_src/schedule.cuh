@@ -5,8 +5,11 @@
 // whole. Several blocks may have parts of the same tile; the one with the last part adds them up.
 //
 // A block walks through its share backwards. So it begins with the part that another block adds up, and ends with the
-// part to which it adds those of others; they have been ready for long. Blocks wait only for blocks of lower numbers,
-// which a GPU starts earlier, so all of them end even if not all run at the same time.
+// part to which it adds those of others; if shares are long, they have been ready for long. Blocks wait only for blocks
+// of lower numbers. In practice a GPU starts these earlier, so all blocks end even if not all run at the same time.
+
+#pragma once
+#include "hopper.cuh"
 
 struct Schedule {
     int steps, tiles;                // number of steps of a tile, and number of tiles
@@ -62,7 +65,8 @@ struct Parts {
 };
 
 // Completes the sums of this warpgroup for a tile that may be cut: writes them for the block that has the tile's last
-// part, or adds those of the other blocks, in the order of k. Returns whether `sums` are the tile's now.
+// part, or adds to them those of the other blocks, in the order of k. Returns whether `sums` are the tile's now. Only
+// one launch at a time may use `parts`.
 template <int BLOCK_COUNT, int WARPGROUPS, int COUNT>
 __device__ __forceinline__ bool complete(Parts<BLOCK_COUNT, WARPGROUPS, COUNT> &parts, const Schedule &work,
                                          float (&sums)[COUNT]) {

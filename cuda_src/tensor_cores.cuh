@@ -4,6 +4,7 @@
 // each, its *fragment*, in registers; two 16-bit elements share a register of 32 bits. All lanes of the warp execute
 // the instruction together.
 
+#pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

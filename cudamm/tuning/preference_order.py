@@ -87,9 +87,9 @@ _TENSOR_MAPS = {"BM": 128, "BN": 128, "BK": 8, "WM": 32, "WN": 64, "TM": 8, "TN"
 _WARP_TILE = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8}
 _SMALL_WARP_TILE = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "TM": 4, "TN": 8}
 
-_WIDE_TILE = {"BN": 256, "STAGES": 3, "BAND": 16}
-_SQUARE_TILE = {"BN": 128, "STAGES": 5, "BAND": 16}
-_NARROW_TILE = {"BN": 64, "STAGES": 5, "BAND": 16}
+_WIDE_TILE = {"BN": 256, "STAGES": 3, "STRIP": 16}
+_SQUARE_TILE = {"BN": 128, "STAGES": 5, "STRIP": 16}
+_NARROW_TILE = {"BN": 64, "STAGES": 5, "STRIP": 16}
 _FRAGMENTS = {"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "STAGES": 3}
 _FEW_FRAGMENTS = {"BM": 64, "BN": 64, "BK": 64, "WM": 32, "WN": 32, "STAGES": 3}
 

@@ -1316,20 +1316,20 @@ def persistent(page: Page) -> None:
     panel.text(0, second, "persistent: one block", align="start", weight="bold", dy=-12)
 
     # The tiles of the first round of blocks, and what these blocks read, at n = 8192.
-    n, bm, bn, band_rows, unit, depth = 8192, 128, 256, 16, 128, 6
+    n, bm, bn, strip_rows, unit, depth = 8192, 128, 256, 16, 128, 6
     tile_rows, tile_columns = n // bm, n // bn
     across = bn // unit  # units of 128 elements in a tile's row
 
-    def in_bands(tile: int) -> Place:
+    def in_strips(tile: int) -> Place:
         """Return row and column of a tile, as `tile_at` in hopper.cuh computes them."""
-        band_tiles = band_rows * tile_columns
-        first_row, within = tile // band_tiles * band_rows, tile % band_tiles
-        rows = min(band_rows, tile_rows - first_row)
+        strip_tiles = strip_rows * tile_columns
+        first_row, within = tile // strip_tiles * strip_rows, tile % strip_tiles
+        rows = min(strip_rows, tile_rows - first_row)
         return first_row + within % rows, within // rows
 
     for left, name, order in (
         (60, "warp-specialized: row by row", lambda tile: divmod(tile, tile_columns)),
-        (470, f"persistent: bands of {band_rows} rows of tiles", in_bands),
+        (470, f"persistent: strips of {strip_rows} rows of tiles", in_strips),
     ):
         places = [order(tile) for tile in range(MULTIPROCESSORS)]
         rows, cols = {row for row, _ in places}, {col for _, col in places}

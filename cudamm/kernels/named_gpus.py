@@ -51,10 +51,18 @@ _TENSOR_PER_CYCLE = {
     **dict.fromkeys(("a100", "a100-80gb", "a100-80gb-pcie", "a30"), 1024),
     **dict.fromkeys(("h100", "h100-pcie", "h200"), 2048),
 }
-"""`NamedGpu.tensor_per_cycle` by name: what the published rates without sparsity imply."""
+"""`NamedGpu.tensor_per_cycle` by name: what the published rates without sparsity imply.
+
+The tests contain the published rates and their documents. Two numbers are not from a document: the RTX 3070
+and the RTX 4080 have those of the RTX 3090 and the RTX 4090. The data sheets give the L40 half the rate of
+the L40S.
+"""
 
 _TENSOR_CLOCK_MHZ = {"h100": 1830, "h100-pcie": 1620, "h200": 1830}
-"""`NamedGpu.tensor_clock_mhz` by name (NVIDIA H100 whitepaper, Table 3)."""
+"""`NamedGpu.tensor_clock_mhz` by name (NVIDIA H100 whitepaper, Table 3).
+
+The data sheet of the H200 contains no clock. Its rates are those of the H100 SXM.
+"""
 
 _P100 = "NVIDIA Tesla P100 whitepaper"
 _PASCAL = "NVIDIA GeForce GTX 1080 whitepaper"
@@ -63,7 +71,7 @@ _TURING = "NVIDIA Turing architecture whitepaper"
 _A100 = "NVIDIA A100 data sheet"
 _AMPERE = "NVIDIA Ampere GA102 architecture whitepaper"
 _ADA = "NVIDIA Ada architecture whitepaper"
-_H100 = "NVIDIA H100 data sheet"
+_H100 = "NVIDIA H100 data sheet and whitepaper"
 _BLACKWELL = "NVIDIA RTX Blackwell architecture whitepaper"
 
 NAMED_GPUS = tuple(

@@ -22,22 +22,53 @@ PUBLISHED_TFLOPS = {
 """Peak rates of float32 and float64, as NVIDIA's documents round them. Those of GeForce list no float64."""
 
 
-PUBLISHED_TENSOR_TFLOPS = {
-    "v100": 125, "v100-pcie": 112, "t4": 65, "rtx2080ti": 53.8, "a100": 312, "a100-80gb": 312,
-    "a100-80gb-pcie": 312, "a30": 165, "a10": 125, "a40": 149.7, "a6000": 309.7 / 2, "rtx3070": 40.6,
-    "rtx3080": 59.5, "rtx3090": 71, "l4": 121, "l40": 181.05, "l40s": 733 / 2, "rtx4080": 97.5,
-    "rtx4090": 165.2, "h100": 1979 / 2, "h100-pcie": 1513 / 2, "h200": 1979 / 2, "rtx5080": 112.6,
-    "rtx5090": 209.5,
-}  # fmt: skip
-"""Peak rates of tensor cores in float16, with sums in float32 and without sparsity, as NVIDIA rounds them.
+_A100, _H100 = "A100 whitepaper, Table 4", "H100 whitepaper, Table 3"
+_GA102, _ADA = "Ampere GA102 whitepaper", "Ada whitepaper, Appendix A"
 
-Sparsity doubles a rate. A number divided by 2 is one with sparsity, which the data sheet lists alone.
+PUBLISHED_TENSOR_TFLOPS: dict[str, tuple[float, str]] = {
+    "v100": (125, _A100),
+    "v100-pcie": (112, "V100 data sheet"),
+    "t4": (65, "T4 data sheet"),
+    "rtx2080ti": (53.8, "Turing whitepaper: the reference card"),
+    "a100": (312, _A100),
+    "a100-80gb": (312, "A100 data sheet"),
+    "a100-80gb-pcie": (312, "A100 data sheet"),
+    "a30": (165, "A30 data sheet"),
+    "a10": (125, "A10 data sheet"),
+    "a40": (149.7, "A40 data sheet"),
+    "a6000": (154.8, f"{_GA102}, Table 3"),
+    "rtx3080": (59.5, _GA102),
+    "rtx3090": (71, f"{_GA102}, Appendix A"),
+    "l4": (242 / 2, "L4 product page: 242 with sparsity"),
+    "l40": (181.05, "L40 data sheet"),
+    # The same data sheet has 362.05 without sparsity, which is the rate at the lower clock of the L40.
+    "l40s": (733 / 2, "L40S data sheet: 733 with sparsity"),
+    "rtx4090": (165.2, _ADA),
+    "h100": (989.4, _H100),
+    "h100-pcie": (756, _H100),
+    "h200": (1979 / 2, "H200 data sheet: 1979 with sparsity"),
+    "rtx5080": (112.6, "RTX Blackwell whitepaper"),
+    "rtx5090": (209.5, "RTX Blackwell whitepaper, Table 3"),
+}
+"""Peak rates of tensor cores in 16-bit types without sparsity, as NVIDIA rounds them, with the document.
+
+Where a document distinguishes the type of the sums, the rate is that with sums in float32. Sparsity doubles a
+rate: a number divided by 2 is one with sparsity. The rates of the A100 whitepaper were compared with the
+document itself, the others with quotations of the documents.
 """
 
-PUBLISHED_TENSOR_FLOAT64_TFLOPS = {
-    "a100": 19.5, "a100-80gb": 19.5, "a100-80gb-pcie": 19.5, "a30": 10.3, "h100": 67, "h100-pcie": 51,
-    "h200": 67,
-}  # fmt: skip
+SAME_RATE_PER_SM = {"rtx3070": "rtx3090", "rtx4080": "rtx4090"}
+"""GPUs without a published rate in the table above, each with one that has the same SMs."""
+
+PUBLISHED_TENSOR_FLOAT64_TFLOPS: dict[str, tuple[float, str]] = {
+    "a100": (19.5, _A100),
+    "a100-80gb": (19.5, "A100 data sheet"),
+    "a100-80gb-pcie": (19.5, "A100 data sheet"),
+    "a30": (10.3, "A30 data sheet"),
+    "h100": (67, "H100 data sheet"),
+    "h100-pcie": (51, "H100 data sheet"),
+    "h200": (67, "H200 data sheet"),
+}
 
 
 def tflops(gpu: NamedGpu) -> dict[tuple[str, str], float]:
@@ -61,10 +92,26 @@ def test_peaks_of_tensor_cores_are_those_that_nvidia_publishes(gpu: NamedGpu) ->
         ("float16", PUBLISHED_TENSOR_TFLOPS),
         ("float64", PUBLISHED_TENSOR_FLOAT64_TFLOPS),
     ):
+        if element_type == "float16" and gpu.name in SAME_RATE_PER_SM:
+            continue
         found = peaks.get(("tensor cores", element_type))
-        assert found == (pytest.approx(published[gpu.name], rel=0.01) if gpu.name in published else None)
-    has_bfloat16 = gpu.name in PUBLISHED_TENSOR_TFLOPS and gpu.arch not in ("sm_70", "sm_75")
-    assert (("tensor cores", "bfloat16") in peaks) == has_bfloat16
+        if gpu.name in published:
+            rate, document = published[gpu.name]
+            assert found == pytest.approx(rate, rel=0.01), document
+        else:
+            assert found is None
+    # The tensor cores of sm_70 and sm_75 do not multiply bfloat16; newer ones multiply both types as fast.
+    float16 = peaks.get(("tensor cores", "float16"))
+    assert peaks.get(("tensor cores", "bfloat16")) == (None if gpu.arch in ("sm_70", "sm_75") else float16)
+
+
+@pytest.mark.parametrize(("name", "same_sms"), SAME_RATE_PER_SM.items())
+def test_gpus_with_the_same_sms_have_the_same_rate_of_tensor_cores_per_sm(name: str, same_sms: str) -> None:
+    gpu, other = named_gpu(name), named_gpu(same_sms)
+    assert gpu.arch == other.arch and same_sms in PUBLISHED_TENSOR_TFLOPS
+    ratio = gpu.multiprocessors * gpu.clock_mhz / (other.multiprocessors * other.clock_mhz)
+    expected = ratio * PUBLISHED_TENSOR_TFLOPS[same_sms][0]
+    assert tflops(gpu)["tensor cores", "float16"] == pytest.approx(expected, rel=0.01)
 
 
 def test_each_gpu_has_a_source_and_names_of_its_own() -> None:

@@ -459,7 +459,8 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
         _check_watch(case, settings)
     (baseline,) = variants(find(BASELINE), {})
     problems = list(dict.fromkeys(problem for _, problem in cases))
-    naive = plan_all(executor, [(baseline, p) for p in problems], fmad, verified=False, each_may_fail=True)
+    of_baseline = [(baseline, _in_memory(problem)) for problem in problems]
+    naive = plan_all(executor, of_baseline, fmad, verified=False, each_may_fail=True)
     compiled = _compiled([case for case in (*planned, *naive) if case.launch], progress)
     check_user_kernels([(case.program, compiled[case.program]) for case in planned if case.launch])
     done, total = 0, len(planned)
@@ -482,6 +483,12 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
         naive_totals = naive_result.total("global") if naive_result.status == "ok" else None
         for result in results[: len(problem_cases)]:
             yield dataclasses.replace(result, naive=naive_totals)
+
+
+def _in_memory(problem: Problem) -> Problem:
+    """Return the problem in the type that its matrices have in memory, which the baseline has."""
+    of_memory = problem.element.of_memory
+    return problem if of_memory == problem.element else dataclasses.replace(problem, element=of_memory)
 
 
 def _compiled(cases: Sequence[Case], progress: Progress) -> dict[Program, Executable | KernelError]:

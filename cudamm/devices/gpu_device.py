@@ -459,7 +459,7 @@ class _Reference:
             for matrix in (*problem.inputs, problem.probe, times_probe):
                 memories.append(_on_device(matrix))
             a, b, x, y = map(int, memories)
-            support.product(problem.element.name, a, b, reference, m, n, k)
+            support.product(problem.element.of_memory.name, a, b, reference, m, n, k)
             support.times_vector(reference, x, y, m, n)
             cuda.memcpy_dtoh(times_probe, y)
         finally:
@@ -639,7 +639,7 @@ class _GpuRun(Run):
         m, n, c = problem.shape.m, problem.shape.n, self.matrices["C"]
         with _driver_errors():
             wrong, worst = self._device.support.judge(
-                problem.element.name,
+                problem.element.of_memory.name,
                 self._address("C"),
                 c.shape[1],
                 m,

@@ -84,7 +84,7 @@ class TimedMemory:
             self._cuda.memset_d32_async(memory, self._poison, self._region_bytes("C") // 4, None)
         for name, stream in self._streams(problem).items():
             region, size = int(self._inputs[name]), self._region_bytes(name)
-            self._support.draw(self._element.name, region, size, *stream.arguments)
+            self._support.draw(self._element.of_memory.name, region, size, *stream.arguments)
         self._place = place
         if problem.scale.beta:
             layout = self._layouts["C"]
@@ -116,7 +116,7 @@ class TimedMemory:
         """Raise DamagedMemoryError if a launch wrote outside of an output or into an input."""
         for name, stream in self._streams(problem).items():
             region, size = int(self._inputs[name]), self._region_bytes(name)
-            if self._support.count_unlike(self._element.name, region, size, *stream.arguments):
+            if self._support.count_unlike(self._element.of_memory.name, region, size, *stream.arguments):
                 raise DamagedMemoryError(f"wrote into the input {name}, or beyond its edge", name)
         begin, first = int(self._outputs[output]), self._output_address(output)
         after = first + self._matrix_bytes("C")
@@ -140,7 +140,9 @@ class TimedMemory:
         rounding = problem.rounding_of_sums
         # The error of a sum is rounded with the sum.
         bound *= 1 + rounding.relative
-        wrong, _ = self._support.judge_rows(self._element.name, matrices, rows, n, k, bound, rounding)
+        wrong, _ = self._support.judge_rows(
+            self._element.of_memory.name, matrices, rows, n, k, bound, rounding
+        )
         if not wrong and count < m:
             # The product with a vector rounds no sum, so that of C has the error even if C is exact.
             rounding = rounding_of_sums(self._element)
@@ -158,7 +160,7 @@ class TimedMemory:
         terms = np.arange(problem.shape.k, dtype=np.int32)
         chosen = {"A": (rows, terms), "B": (terms, columns), "C": (rows, columns)}
         a, b, c = (
-            self._support.gather(self._element.name, place.arguments, *chosen[name])
+            self._support.gather(self._element.of_memory.name, place.arguments, *chosen[name])
             for name, place in self._places(problem, output).items()
         )
         return a, b, c
@@ -191,7 +193,7 @@ class TimedMemory:
             return bool((np.abs(actual - expected) <= tolerance).all())  # False for NaN
 
     def _times(self, place: Place, x: Matrix, rows: int) -> tuple[Matrix, Matrix]:
-        return self._support.matrix_times(self._element.name, place.arguments, x, rows, len(x))
+        return self._support.matrix_times(self._element.of_memory.name, place.arguments, x, rows, len(x))
 
     def free(self) -> None:
         """Free the memory; after a crashed kernel the driver refuses, which is ignored."""

@@ -48,7 +48,7 @@ def encode(spec: TensorMap, address: int, rows: int, columns: int, element: Elem
     # Columns come first: the driver's first dimension is the one whose elements are adjacent in memory.
     status = encode_tiled(
         ctypes.c_void_p(aligned),
-        ctypes.c_int(DATA_TYPES[element.name]),
+        ctypes.c_int(DATA_TYPES[element.of_memory.name]),
         ctypes.c_uint32(2),
         ctypes.c_void_p(address),
         (ctypes.c_uint64 * 2)(columns, rows),

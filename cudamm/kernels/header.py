@@ -17,6 +17,7 @@ from pathlib import Path
 from cudamm.errors import UsageError
 from cudamm.kernels.method import (
     ELEMENT_TYPES,
+    EXACT_PRODUCTS,
     FULL_WIDTH,
     SIZE_NAMES,
     Language,
@@ -172,7 +173,7 @@ def parse_method(
     types = _words(fields.get("types", ""))
     plain = without_comments(code)
     if not types and (language == "python" or _names_type("element", plain, entry)):
-        types = tuple(ELEMENT_TYPES) if _names_type("accumulator", plain, entry) else FULL_WIDTH
+        types = EXACT_PRODUCTS if _names_type("accumulator", plain, entry) else FULL_WIDTH
     elif not types and language == "cuda":
         default_entry = with_values(entry, {p.name: p.default for p in declared.values()})
         types = (_element_type(path, matrix_types(preprocessed(code), default_entry, arguments)),)
@@ -292,7 +293,8 @@ def _names_type(name: str, code: str, entry: str) -> bool:
 
 def _element_type(path: Path, c_types: Sequence[str]) -> str:
     """Return the element type for the C types of A, B and C; float32 for types that are not known here."""
-    names = {name: e.name for e in ELEMENT_TYPES.values() for name in (e.c_name, *e.other_c_names)}
+    types = [ELEMENT_TYPES[name] for name in EXACT_PRODUCTS]
+    names = {name: e.name for e in types for name in (e.c_name, *e.other_c_names)}
     found = list(dict.fromkeys(names[c_type] for c_type in c_types if c_type in names))
     others = set(c_types) - names.keys()
     for c_type in sorted(others):

@@ -35,10 +35,13 @@ class ElementType:
         name: NumPy's name, used in options and JSON.
         c_name: the C type that replaces `element` in a source.
         size_bytes: size of one element.
-        significant_bits: number of bits of the fraction, with the leading one; 0 for whole numbers.
+        significant_bits: number of bits of the fraction, with the leading one, that a kernel has to multiply;
+            0 for whole numbers.
         accumulator: name of the type that replaces `accumulator` in a source, in which sums are kept.
         header: CUDA's header that defines the C type; empty for types of the language.
         other_c_names: other names of the C type in CUDA's headers.
+        in_memory: name of the type that the matrices have in memory, if a kernel may round or cut their
+            elements to `significant_bits` before it multiplies them; else empty.
     """
 
     name: str
@@ -48,6 +51,7 @@ class ElementType:
     accumulator: str
     header: str = ""
     other_c_names: tuple[str, ...] = ()
+    in_memory: str = ""
 
     @property
     def is_integer(self) -> bool:
@@ -55,9 +59,24 @@ class ElementType:
         return not self.significant_bits
 
     @property
+    def is_narrow(self) -> bool:
+        """Return whether a kernel multiplies fewer bits than it adds, as tensor cores do."""
+        return self.accumulator != self.name
+
+    @property
+    def rounds_inputs(self) -> bool:
+        """Return whether a kernel may round the elements before it multiplies them."""
+        return bool(self.in_memory)
+
+    @property
     def rounds_sums(self) -> bool:
         """Return whether sums are kept in a wider type, and rounded to the element type once."""
-        return self.accumulator != self.name
+        return self.is_narrow and not self.rounds_inputs
+
+    @property
+    def of_memory(self) -> ElementType:
+        """Return the type that the matrices have in memory."""
+        return ELEMENT_TYPES[self.in_memory or self.name]
 
     @property
     def of_sums(self) -> ElementType:
@@ -74,7 +93,7 @@ class ElementType:
 
             bfloat16: np.dtype[Any] = numpy.dtype(ml_dtypes.bfloat16)
             return bfloat16
-        return numpy.dtype(self.name)
+        return numpy.dtype(self.in_memory or self.name)
 
 
 ELEMENT_TYPES = {
@@ -85,11 +104,15 @@ ELEMENT_TYPES = {
         ElementType("int32", "int", 4, 0, "int32"),
         ElementType("float16", "__half", 2, 11, "float32", "cuda_fp16.h", ("half",)),
         ElementType("bfloat16", "__nv_bfloat16", 2, 8, "float32", "cuda_bf16.h", ("nv_bfloat16",)),
+        ElementType("tf32", "float", 4, 11, "float32", in_memory="float32"),
     )
 }
 
-FULL_WIDTH = tuple(name for name, element in ELEMENT_TYPES.items() if not element.rounds_sums)
+FULL_WIDTH = tuple(name for name, element in ELEMENT_TYPES.items() if not element.is_narrow)
 """Names of the types whose sums are kept in the type itself."""
+
+EXACT_PRODUCTS = tuple(name for name, element in ELEMENT_TYPES.items() if not element.rounds_inputs)
+"""Names of the types whose elements are multiplied as they are. Each has a C type of its own."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from cudamm.kernels.problem import MOST_ELEMENTS, Problem, Scale, Shape, check_s
 
 FLOAT32, FLOAT64, INT32 = (ELEMENT_TYPES[name] for name in ("float32", "float64", "int32"))
 FLOAT16, BFLOAT16 = ELEMENT_TYPES["float16"], ELEMENT_TYPES["bfloat16"]
+IN_MEMORY = {"tf32": "float32"}
+"""NumPy's types of matrices whose type has no name in NumPy."""
 KINDS_OF_TYPES = [
     pytest.param(element, kind, id=f"{name}-{kind}")
     for name, element in ELEMENT_TYPES.items()
@@ -46,7 +48,7 @@ def test_inputs_depend_only_on_the_seed(element) -> None:
     assert a.shape == (20, 40)
     assert b.shape == (40, 30)
     assert a.dtype == b.dtype
-    assert (a.dtype.name, a.itemsize) == (element.name, element.size_bytes)
+    assert (a.dtype.name, a.itemsize) == (IN_MEMORY.get(element.name, element.name), element.size_bytes)
     assert np.array_equal(a, again_a)
     assert np.array_equal(b, again_b)
     assert not np.array_equal(a, other_a)
@@ -125,7 +127,7 @@ def test_inputs_are_the_same_on_every_machine(element, kind: InputKind, window: 
             "int32 integers": [
                 (half * (2 * 17515 + 1) >> 32) - 17515 for half in halves
             ],  # 7 * 17515² < 2**31
-        }.get(f"{element.name} {kind}", [0.0] * 200)
+        }.get(f"{IN_MEMORY.get(element.name, element.name)} {kind}", [0.0] * 200)
         assert drawn.reshape(-1).astype(np.float64).tolist() == expected[: drawn.size]
 
 
@@ -133,7 +135,7 @@ def test_the_kind_of_inputs_depends_on_the_element_type_unless_one_is_asked_for(
     kinds = {element.name: Problem(Shape(1, 1, 1), element).input_kind for element in ELEMENT_TYPES.values()}
     assert kinds == {
         "float32": "uniform", "float64": "uniform", "int32": "integers", "float16": "normal",
-        "bfloat16": "normal",
+        "bfloat16": "normal", "tf32": "normal",
     }  # fmt: skip
     assert Problem(Shape(1, 1, 1), FLOAT16) == Problem(Shape(1, 1, 1), FLOAT16, input_kind="normal")
     assert Problem(Shape(1, 1, 1), FLOAT16) != Problem(Shape(1, 1, 1), FLOAT16, input_kind="uniform")

@@ -18,7 +18,8 @@ from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.random_elements import DISTRIBUTIONS, ElementStream, normal_quantiles
 
 PAGE = 256
-TYPES = {name: element.dtype for name, element in ELEMENT_TYPES.items()}
+TYPES = {name: element.dtype for name, element in ELEMENT_TYPES.items() if element.of_memory == element}
+"""The types of which cudamm's own kernels have names."""
 
 
 class Error(Exception):

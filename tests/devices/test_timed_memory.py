@@ -293,6 +293,27 @@ def test_a_scaled_sum_is_judged_with_the_c_of_its_draw(timed: Any) -> None:
         timed(product, scale=Scale(2, 0.5)).launches.sample(1, 1, True)
 
 
+def cut_to(bits: int) -> Any:
+    def product_of_cut_inputs(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        mask = np.uint32(2**32 - 2 ** (24 - bits))
+        left, right = ((np.ascontiguousarray(x).view(np.uint32) & mask).view(np.float32) for x in (a, b))
+        c[:] = left @ right
+
+    return product_of_cut_inputs
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_timed_launches_in_tf32_may_cut_their_inputs_to_11_bits_and_not_to_8(
+    timed: Any, monkeypatch: Any, whole: bool
+) -> None:
+    if not whole:
+        monkeypatch.setattr(gpu_timed_memory, "MOST_TERMS", 24 * 28)
+        monkeypatch.setattr(gpu_timed_memory, "FEWEST_ROWS", 1)
+    assert timed(cut_to(11), element="tf32").launches.sample(3, 1, True).judged_whole is whole
+    with pytest.raises(KernelError, match=r"right on the first launch only"):
+        timed(cut_to(8), element="tf32").launches.sample(1, 1, True)
+
+
 def test_a_lower_precision_than_that_of_the_type_is_found_in_a_timed_launch(timed: Any) -> None:
     def halved(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
         c[:] = a.astype(np.float16).astype(np.float32) @ b.astype(np.float16).astype(np.float32)

@@ -67,7 +67,8 @@ def test_inputs_may_be_cut_or_rounded_to_11_bits(
         ("cut", "= sum;", "= 2 * sum;", "33x35x64", "C is 2 times the product"),
         ("cut", "A[row * K + k]", "A[k * M + row]", "33x35x64", "A is read as if it were column-major"),
         ("cut", "float sum", "__nv_bfloat16 sum", "33x35x64", "elements wrong"),
-        ("cut", "if (row >= M ||", "if (row > M || row * N + col > M * N ||", "17x17x5", "wrote past the end of C: 1 element beyond its 17 x 17"),
+        ("cut", "if (row >= M ||", "if (row > M || row * N + col > M * N ||", "17x17x5",
+         "wrote past the end of C: 1 element beyond its 17 x 17"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named(

@@ -9,7 +9,7 @@ import pytest
 
 from cudamm.errors import UsageError
 from cudamm.kernels.ladder import find, ladder
-from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.method import Method
 from cudamm.source.c_text import kernels_in
 
 

@@ -340,7 +340,7 @@ def preferred_at(text: str, place: Place = HOPPER, dtype: str = "float32") -> Va
 def test_every_preferred_variant_can_be_launched(arch: str, dtype: str) -> None:
     place, element = of_architecture(find_architecture(arch)), ELEMENT_TYPES[dtype]
     for text in SHAPES:
-        # Tensor cores before sm_80 have no tf32, and the one method for it has too small a grid for so many rows.
+        # Tensor cores before sm_80 have no tf32. The one method for it has too small a grid for so many rows.
         if dtype == "tf32" and (int(arch[3:]) < 80 or text == "10000000x1x1"):
             with pytest.raises(
                 UsageError, match=f"no kernel of the ladder can compute {text} tf32 on {arch}"

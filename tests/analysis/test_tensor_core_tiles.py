@@ -61,3 +61,12 @@ def test_tiles_in_plain_order_have_conflicts(
     path = write_kernel(f"{header}\n\n{method.code.replace(old, new)}", "plain.cu")
     taken, needed = wavefronts(read_method(path))
     assert taken >= 2 * needed
+
+
+def test_a_method_of_tf32_is_compared_with_naive_in_float32() -> None:
+    """Each block of 128 x 128 loads both matrices once; `naive` loads two elements for each product."""
+    n = 128
+    (variant,) = variants(find("mma-tf32"), {})
+    problem = Problem(Shape(n, n, n), ELEMENT_TYPES["tf32"])
+    (result,) = trace([(variant, problem)], Settings(blocks=DEFAULT_BLOCKS), True, lambda *_: None)
+    assert result.bytes_against_naive == pytest.approx(3 * n**2 / (2 * n**3 + n**2))

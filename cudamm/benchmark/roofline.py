@@ -115,7 +115,7 @@ class Roofline:
         other units relates to it by its `ceiling`.
         """
         of_type = {peak.unit: peak for peak in self.peaks if peak.element_type in ("", element.name)}
-        on_tensor_cores = element.rounds_sums or method.may_use_tensor_cores
+        on_tensor_cores = element.is_narrow or method.may_use_tensor_cores
         found = (of_type.get("tensor cores") if on_tensor_cores else None) or of_type.get("FMA")
         if found is None:
             raise UsageError(

@@ -32,13 +32,9 @@ Failure = cublas.cuBLASError
 # alpha and beta of C = alpha A B + beta C; cuBLAS takes their addresses, and does not read C if beta is 0.
 _SCALARS = {name: np.array([1, 0], name) for name in ("float32", "float64")}
 
-# Products on tensor cores: the number of the elements' type among CUDA's data types, and how cuBLAS
-# multiplies. Sums are kept in float32, as in the ladder. The elements of tf32 are float32 in memory.
-_ON_TENSOR_CORES = {
-    "float16": (2, cublas.ComputeType.COMPUTE_32F),
-    "bfloat16": (14, cublas.ComputeType.COMPUTE_32F),
-    "tf32": (0, cublas.ComputeType.COMPUTE_32F_FAST_TF32),
-}
+# Numbers of the types of tensor cores among CUDA's data types. Sums are kept in float32, as in the ladder.
+# The elements of tf32 are float32 in memory, which has the number 0.
+_DATA_TYPES = {"float16": 2, "bfloat16": 14, "tf32": 0}
 
 
 def create(stream: int, workspace: int) -> int:
@@ -64,8 +60,9 @@ def matmul(handle: int, m: int, n: int, k: int, a: int, b: int, c: int, element:
     scalars = _SCALARS["float64" if element == "float64" else "float32"]
     alpha = scalars.ctypes.data
     beta = alpha + scalars.itemsize
-    if element in _ON_TENSOR_CORES:
-        of_type, compute_type = _ON_TENSOR_CORES[element]
+    if element in _DATA_TYPES:
+        of_type, types = _DATA_TYPES[element], cublas.ComputeType
+        compute_type = types.COMPUTE_32F_FAST_TF32 if element == "tf32" else types.COMPUTE_32F
         cublas.gemm_ex(
             handle, no_transpose, no_transpose, n, m, k, alpha, b, of_type, n, a, of_type, k,
             beta, c, of_type, n, compute_type, cublas.GemmAlgo.DEFAULT,

@@ -502,7 +502,7 @@ def _result(
         status, reason = "skipped", str(error)
     if measured_result is not None:
         status, reason = measured_result.status, measured_result.reason
-    compulsory_bytes = shape.elements * element.size_bytes
+    compulsory_bytes = shape.bytes_of(element)
     peak = roofline.peak_of(variant.method, element)
     ceiling = float(variant.method.ceiling) if element.name == "float32" else 1.0
     return RooflineResult(

@@ -47,7 +47,7 @@ from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
 from cudamm.kernels.launch_plan import Launch, Limits, TensorMap
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import ElementType, Execution, MatrixName, Method
+from cudamm.kernels.method import ElementType, Execution, MatrixName, Method, dtype_of_results
 from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
 
@@ -404,7 +404,7 @@ class _Matrices:
             a,
             b,
         )  # the device identifies this memory by the `id` of both, so they must stay alive
-        self.c = np.empty((shape.m, shape.n), a.dtype)
+        self.c = np.empty((shape.m, shape.n), dtype_of_results(a.dtype))
         self.fingerprints: dict[MatrixName, int] = {}
         self._memory: dict[MatrixName, Any] = {}
         matrices: dict[MatrixName, Matrix] = {"A": a, "B": b, "C": self.c}
@@ -639,7 +639,7 @@ class _GpuRun(Run):
         m, n, c = problem.shape.m, problem.shape.n, self.matrices["C"]
         with _driver_errors():
             wrong, worst = self._device.support.judge(
-                problem.element.of_memory.name,
+                problem.element.of_results.name,
                 self._address("C"),
                 c.shape[1],
                 m,

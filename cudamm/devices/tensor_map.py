@@ -16,7 +16,7 @@ from cudamm.kernels.method import ElementType
 
 # From cuda.h: CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle (by its bytes),
 # CUtensorMapL2promotion and CUtensorMapFloatOOBfill.
-DATA_TYPES = {"int32": 3, "float16": 6, "float32": 7, "float64": 8, "bfloat16": 9}
+DATA_TYPES = {"int32": 3, "float16": 6, "float32": 7, "float64": 8, "bfloat16": 9, "float8_e4m3": 0}
 INTERLEAVE_NONE = 0
 SWIZZLE = {size_bytes: number for number, size_bytes in enumerate(SWIZZLES)}
 L2_PROMOTION_128B = 2

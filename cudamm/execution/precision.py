@@ -119,8 +119,9 @@ class Precision:
 
     @property
     def full_bits(self) -> int:
-        """Return the significant bits of the element type."""
-        return self.element.significant_bits
+        """Return the significant bits of C, or of the products if they have fewer."""
+        element = self.element
+        return element.significant_bits if element.rounds_inputs else element.of_results.significant_bits
 
     @property
     def ratio(self) -> float:
@@ -179,8 +180,8 @@ def describe(precision: Precision) -> str:
         return f"errors like those of {element.name}"
     if element.rounds_sums:
         return (
-            f"its errors are {precision.ratio:.2g} times those of rounding C to {element.name}; sums have to "
-            "be kept in float32"
+            f"its errors are {precision.ratio:.2g} times those of rounding C to {element.of_results.name}; "
+            "sums have to be kept in float32"
         )
     bits, sum_bits = round(precision.effective_bits), round(precision.effective_sum_bits)
     text = f"errors like those of {bits}-bit products{_format_name(bits)}"

@@ -112,7 +112,7 @@ def lower_precision_of(product: Matrix, problem: Problem) -> str:
 
 
 def _described(precision: Precision, problem: Problem) -> str:
-    name = f" {FORMAT_OF_TYPE[problem.element.name]}" if problem.element.rounds_sums else ""
+    name = f" {FORMAT_OF_TYPE[problem.element.of_results.name]}" if problem.element.rounds_sums else ""
     advice = (
         "" if problem.allowed_precision else f" (if that is meant, allow it with --allow-precision{name})"
     )

@@ -336,10 +336,11 @@ class _Observed:
 
     def __init__(self, run: Run, problem: Problem) -> None:
         self._problem = problem
-        dtype = run.matrices["C"].dtype
+        dtype, of_inputs = run.matrices["C"].dtype, run.matrices["A"].dtype
         self._guard = GUARD_BYTES // dtype.itemsize
+        self._guard_of_inputs = GUARD_BYTES // of_inputs.itemsize
         self._inputs: dict[str, npt.NDArray[Any]] = {
-            name: run.region(name).view(dtype).astype(np.float64) for name in ("A", "B")
+            name: run.region(name).view(of_inputs).astype(np.float64) for name in ("A", "B")
         }
         words = run.region("C").view(np.uint32).copy()
         before = np.full_like(words, guards_of(run.matrices["C"])["C"])
@@ -389,12 +390,13 @@ class _Observed:
     def _view(self, name: str, rows: int, columns: int, steps: Steps) -> Matrix | None:
         """Return the elements that a kernel reads with these steps; None if it would leave the memory."""
         memory = self._inputs[name]
-        last = self._guard + (rows - 1) * steps[0] + (columns - 1) * steps[1]
+        guard = self._guard_of_inputs
+        last = guard + (rows - 1) * steps[0] + (columns - 1) * steps[1]
         if last >= len(memory):
             return None
         size = memory.itemsize
         view: Matrix = np.lib.stride_tricks.as_strided(
-            memory[self._guard :], (rows, columns), (steps[0] * size, steps[1] * size), writeable=False
+            memory[guard:], (rows, columns), (steps[0] * size, steps[1] * size), writeable=False
         )
         return view
 

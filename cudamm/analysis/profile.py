@@ -243,13 +243,12 @@ def findings_of(values: Mapping[str, float], element: ElementType) -> list[str]:
     if bound is not None:
         findings.append(_bound_sentence(bound, values))
     for kind, plural in (("load", "loads"), ("store", "stores")):
-        element_bytes = element.bytes_of["A" if kind == "load" else "C"]
+        each = element.bytes_of["A" if kind == "load" else "C"]
         sectors = values.get(f"{kind}_sectors_per_request", 0.0)
-        if sectors > MOST_SECTORS * element_bytes:
+        if sectors > MOST_SECTORS * each:
             findings.append(
                 f"global {plural} are not coalesced: a warp's request touches {sectors:.1f} sectors of 32 "
-                f"bytes; adjacent elements of {element_bytes} byte{'s' * (element_bytes > 1)}, one per thread, "
-                f"need {element_bytes}"
+                f"bytes; adjacent elements of {each} byte{'s' * (each > 1)}, one per thread, need {each}"
             )
     for kind, plural in (("load", "loads"), ("store", "stores")):
         conflicts = values.get(f"shared_{kind}_conflicts", 0.0)

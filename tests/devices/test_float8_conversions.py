@@ -68,7 +68,7 @@ def test_conversions_are_rounded_once_and_saturate(
     expected = in_range.astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
     assert of_float[:-6].tolist() == expected.tolist()
     assert of_float[-6:].tolist() == [0x7F, 0x7E, 0x7E, 0x7E, 0xFE, 0xFE]
-    # ml_dtypes rounds a double to float first. None of these doubles lies in the middle of two numbers of 8 bits.
+    # ml_dtypes rounds a double to float first. None of these doubles is the middle of two numbers of 8 bits.
     of_8_bits = np.arange(127, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float64)
     larger = np.abs(in_range.astype(np.float64) * (1 + 1e-12))
     nearest = np.searchsorted((of_8_bits[1:] + of_8_bits[:-1]) / 2, larger) | np.signbit(in_range) * 0x80

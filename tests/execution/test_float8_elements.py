@@ -96,7 +96,8 @@ def test_c_of_another_type_is_refused(write_kernel: Kernel) -> None:
 
 SIMPLE = [
     "naive", "coalesced", "block-coarse-local", "register-tile", "tiled", "tiled-transposed", "tiled-padded",
-    "tiled-bounds", "tiled-dynamic", "tiled-coarse", "double-buffer", "shared-double-buffer", "tile-1d", "tile-2d",
+    "tiled-bounds", "tiled-dynamic", "tiled-coarse", "double-buffer", "shared-double-buffer", "tile-1d",
+    "tile-2d",
 ]  # fmt: skip
 
 
@@ -104,7 +105,7 @@ def test_the_simple_methods_have_the_type_and_the_others_refuse_it(
     cpu: Device[Any], verify_one: Kernel
 ) -> None:
     assert [method.name for method in ladder() if "float8_e4m3" in method.element_types] == SIMPLE
-    with pytest.raises(UsageError, match=r"warp-tile is written for float32, .*, not float8_e4m3; "):
+    with pytest.raises(UsageError, match=r"warp-tile is written for float32, .*, not float8_e4m3: "):
         verify_one(cpu, "warp-tile", "16x16x16", "float8_e4m3")
 
 

@@ -416,7 +416,8 @@ def test_the_order_of_preference_is_documented() -> None:
     for preference in PREFERENCES:
         method, since = find(preference.method), "sm_{}{}".format(*preference.since)
         missing = [name for name in ELEMENT_TYPES if name not in method.element_types]
-        types = "all but tf32" if missing == ["tf32"] else ", ".join(method.element_types)
+        few = f"all but {' and '.join(missing)}"
+        types = few if len(missing) < 3 else ", ".join(method.element_types)
         needs = method.needs or (since if preference.since > (1, 0) else "")
         tile = "{} x {}".format(*preference.tile)
         stated.append([f"`{method.name}`", tile, types, needs, str(preference.narrowest)])

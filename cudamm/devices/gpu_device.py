@@ -382,7 +382,8 @@ class _Kernel:
             if isinstance(value, TensorMap):
                 layout = launch.layouts[value.matrix]
                 address = addresses[value.matrix]
-                arguments.append(encode(value, address, layout.rows, layout.columns, self._element))
+                element = self._element.of_results if value.matrix == "C" else self._element
+                arguments.append(encode(value, address, layout.rows, layout.columns, element))
             else:
                 arguments.append(passed_value(part, value, addresses))
         return arguments

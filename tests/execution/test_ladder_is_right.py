@@ -146,7 +146,9 @@ def test_the_product_agrees_with_a_plain_sum(device: Device[Any], method: Method
         assert np.array_equal(product, expected)
     else:
         unit = {"float64": 2.0**-53, "tf32": 2.0**-24 + 2.0**-9 / 30}.get(dtype, 2.0**-24)
-        of_rounding = {"float16": 2.0**-11, "bfloat16": 2.0**-8}.get(dtype, 0) * np.abs(expected)
+        of_rounding = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float8_e4m3": 2.0**-8}.get(
+            dtype, 0
+        ) * np.abs(expected)
         assert (np.abs(product - expected) < of_rounding + 30 * unit * (np.abs(a) @ np.abs(b)).max()).all()
 
 

@@ -226,7 +226,7 @@ class FakeFunction:
                 (0, (m, k), self.type),
                 (3, (k, n), self.type),
                 (6, (m, n), self.type_of_c),
-            )  # fmt: skip
+            )
         )
         a, c = a[chosen], c[chosen]
         exact, sizes = a @ b, np.abs(a) @ np.abs(b)

@@ -163,6 +163,15 @@ def bf16x9(a: Matrix, b: Matrix, orders: tuple[int, ...] = ALL_PARTS, promote: b
     return total[0].astype(np.float32)
 
 
+def one_sum_on_tensor_cores(a: Matrix, b: Matrix, step: int) -> Matrix:
+    """Return A B as one sum over all K on tensor cores, whose instructions add so many products at a time."""
+    parts = [np.pad(x, ((0, -len(x) % step), (0, 0))).reshape(-1, step, x.shape[1]) for x in (a.T, b)]
+    total = np.zeros((1, a.shape[0] * b.shape[1]))
+    for i in range(len(parts[0])):
+        total = _tensor_core_sum(parts[0][i : i + 1], parts[1][i : i + 1], total)
+    return total.reshape(a.shape[0], b.shape[1]).astype(np.float32)
+
+
 def _bf16_parts(matrix: Matrix) -> list[Matrix]:
     """Split float32 numbers exactly into three bfloat16, by truncation."""
     parts, rest = [], np.ascontiguousarray(matrix)

@@ -6,7 +6,7 @@
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      ceil(M / BLOCK_SIZE), ceil(N / BLOCK_SIZE)
 // traffic:   (M * N * K + M * N * K) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // The 32 threads of a warp are neighbours in x, and memory is read in sectors of 32 bytes. Here x is the row, so
@@ -15,7 +15,7 @@
 //
 //     cudamm show --diff cpu-simple naive
 
-__global__ void naive(int M, int N, int K, const element *A, const element *B, element *C) {
+__global__ void naive(int M, int N, int K, const element *A, const element *B, result *C) {
     const int row = blockIdx.x * BLOCK_SIZE + threadIdx.x;  // the only two lines that differ from `coalesced`
     const int col = blockIdx.y * BLOCK_SIZE + threadIdx.y;
     if (row >= M || col >= N) return;  // the grid consists of whole blocks and may reach past the edge of C

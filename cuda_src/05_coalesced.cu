@@ -6,7 +6,7 @@
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      ceil(N / BLOCK_SIZE), ceil(M / BLOCK_SIZE)
 // traffic:   (M * N * K + M * N * K) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // The instructions are those of `naive`; only the assignment of threads to elements differs. A warp covers 32
@@ -15,7 +15,7 @@
 //
 //     cudamm show --diff naive coalesced
 
-__global__ void coalesced(int M, int N, int K, const element *A, const element *B, element *C) {
+__global__ void coalesced(int M, int N, int K, const element *A, const element *B, result *C) {
     const int row = blockIdx.y * BLOCK_SIZE + threadIdx.y;
     const int col = blockIdx.x * BLOCK_SIZE + threadIdx.x;
     if (row >= M || col >= N) return;

@@ -6,7 +6,7 @@
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      ceil(N / (BLOCK_SIZE * BLOCK_SIZE)), ceil(M / (BLOCK_SIZE * BLOCK_SIZE))
 // traffic:   (M * K * ceil(N / BLOCK_SIZE) + K * N * ceil(M / BLOCK_SIZE)) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // As `block-coarse`, but a thread first copies the elements that it uses several times. The name "local" is
@@ -17,7 +17,7 @@
 
 // The launch bounds limit the registers: with BLOCK_SIZE = 32, 65536 for 1024 threads are 64 per thread.
 __global__ void __launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)
-block_coarse_local(int M, int N, int K, const element *A, const element *B, element *C) {
+block_coarse_local(int M, int N, int K, const element *A, const element *B, result *C) {
     const int row0 = (blockIdx.y * BLOCK_SIZE + threadIdx.y) * BLOCK_SIZE;
     const int col0 = (blockIdx.x * BLOCK_SIZE + threadIdx.x) * BLOCK_SIZE;
     if (row0 >= M || col0 >= N) return;

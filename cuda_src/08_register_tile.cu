@@ -8,7 +8,7 @@
 // grid:      ceil(N / (BLOCK_SIZE * TILE_SIZE)), ceil(M / (BLOCK_SIZE * TILE_SIZE))
 // requires:  M % TILE_SIZE == 0, N % TILE_SIZE == 0
 // traffic:   (M * K * N / TILE_SIZE + K * N * M / TILE_SIZE) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // Let T = TILE_SIZE. At each k a thread loads T elements of a column of A and T of a row of B, and uses each of
@@ -21,7 +21,7 @@
 // The launch bounds limit the registers, of which a multiprocessor has 65536: with BLOCK_SIZE = 16 a thread can have
 // 255, the most that any thread can have; with BLOCK_SIZE = 32 a block has 1024 threads, and each of them at most 64.
 __global__ void __launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)
-register_tile(int M, int N, int K, const element *A, const element *B, element *C) {
+register_tile(int M, int N, int K, const element *A, const element *B, result *C) {
     const int row0 = (blockIdx.y * BLOCK_SIZE + threadIdx.y) * TILE_SIZE;
     const int col0 = (blockIdx.x * BLOCK_SIZE + threadIdx.x) * TILE_SIZE;
     if (row0 >= M || col0 >= N) return;

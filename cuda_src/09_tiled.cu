@@ -8,7 +8,7 @@
 // grid:      N / BLOCK_SIZE, M / BLOCK_SIZE
 // requires:  M % BLOCK_SIZE == 0, N % BLOCK_SIZE == 0, K % BLOCK_SIZE == 0
 // traffic:   (M * K * N / BLOCK_SIZE + K * N * M / BLOCK_SIZE) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // In `coalesced` the 32 threads for a column of C all fetch the same column of B. Here a block walks along K tile
@@ -18,7 +18,7 @@
 //
 //     cudamm show --diff coalesced tiled
 
-__global__ void tiled(int M, int N, int K, const element *A, const element *B, element *C) {
+__global__ void tiled(int M, int N, int K, const element *A, const element *B, result *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];
     __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE];
     const int tx = threadIdx.x, ty = threadIdx.y;

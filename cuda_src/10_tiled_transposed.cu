@@ -6,7 +6,7 @@
 // grid:      N / BLOCK_SIZE, M / BLOCK_SIZE
 // requires:  M % BLOCK_SIZE == 0, N % BLOCK_SIZE == 0, K % BLOCK_SIZE == 0
 // traffic:   (M * K * N / BLOCK_SIZE + K * N * M / BLOCK_SIZE) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // The kernel is `tiled` with tx and ty exchanged in the product: thread (tx, ty) computes row tx, column ty of
@@ -20,7 +20,7 @@
 //
 //     cudamm show --diff tiled tiled-transposed
 
-__global__ void tiled_transposed(int M, int N, int K, const element *A, const element *B, element *C) {
+__global__ void tiled_transposed(int M, int N, int K, const element *A, const element *B, result *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];  // [k][row]: transposed
     __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE];  // [k][col]
     const int tx = threadIdx.x, ty = threadIdx.y;

@@ -7,7 +7,7 @@
 // grid:      N / BLOCK_SIZE, M / BLOCK_SIZE
 // requires:  M % BLOCK_SIZE == 0, N % BLOCK_SIZE == 0, K % BLOCK_SIZE == 0
 // traffic:   (M * K * N / BLOCK_SIZE + K * N * M / BLOCK_SIZE) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // As `tiled-transposed`, but A's tile is not transposed: neighbouring threads read As[tx][k], one row apart.
@@ -17,7 +17,7 @@
 //
 //     cudamm show --diff tiled-transposed tiled-padded
 
-__global__ void tiled_padded(int M, int N, int K, const element *A, const element *B, element *C) {
+__global__ void tiled_padded(int M, int N, int K, const element *A, const element *B, result *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE + PAD];
     __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE];  // a warp reads one element, a broadcast: no padding
     const int tx = threadIdx.x, ty = threadIdx.y;

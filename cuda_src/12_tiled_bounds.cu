@@ -5,7 +5,7 @@
 // threads:   BLOCK_SIZE, BLOCK_SIZE
 // grid:      ceil(N / BLOCK_SIZE), ceil(M / BLOCK_SIZE)
 // traffic:   (M * K * ceil(N / BLOCK_SIZE) + K * N * ceil(M / BLOCK_SIZE)) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // A thread beyond the edge of C must not return early: other threads use the elements that it loads, and a
@@ -15,7 +15,7 @@
 //
 //     cudamm show --diff tiled tiled-bounds
 
-__global__ void tiled_bounds(int M, int N, int K, const element *A, const element *B, element *C) {
+__global__ void tiled_bounds(int M, int N, int K, const element *A, const element *B, result *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];
     __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE];
     const int tx = threadIdx.x, ty = threadIdx.y;

@@ -7,7 +7,7 @@
 // shared-bytes: 2 * BLOCK_SIZE * BLOCK_SIZE * sizeof(element)
 // constant:     block_edge = BLOCK_SIZE
 // traffic:      (M * K * ceil(N / BLOCK_SIZE) + K * N * ceil(M / BLOCK_SIZE)) * sizeof(element),
-//               M * N * sizeof(element)
+//               M * N * sizeof(result)
 // sum-order:    k
 //
 // Compiled once, the kernel runs with any block size, so a program can ask the device for the best one. A launch
@@ -19,7 +19,7 @@
 
 __constant__ int block_edge;  // written by the host before the launch
 
-__global__ void tiled_dynamic(int M, int N, int K, const element *A, const element *B, element *C) {
+__global__ void tiled_dynamic(int M, int N, int K, const element *A, const element *B, result *C) {
     extern __shared__ element tiles[];
     element *As = tiles;
     element *Bs = tiles + block_edge * block_edge;

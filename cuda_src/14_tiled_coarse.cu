@@ -7,7 +7,7 @@
 // grid:      N / (BLOCK_SIZE * COARSE), M / BLOCK_SIZE
 // requires:  M % BLOCK_SIZE == 0, N % (BLOCK_SIZE * COARSE) == 0, K % BLOCK_SIZE == 0
 // traffic:   (M * K * N / (BLOCK_SIZE * COARSE) + K * N * M / BLOCK_SIZE) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // Blocks that are neighbours in x load the same tiles of A. Here one block does the work of COARSE of them: it
@@ -19,7 +19,7 @@
 
 // The launch bounds limit the registers: with BLOCK_SIZE = 32, 65536 for 1024 threads are 64 per thread.
 __global__ void __launch_bounds__(BLOCK_SIZE * BLOCK_SIZE)
-tiled_coarse(int M, int N, int K, const element *A, const element *B, element *C) {
+tiled_coarse(int M, int N, int K, const element *A, const element *B, result *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];
     __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE * COARSE];
     const int tx = threadIdx.x, ty = threadIdx.y;

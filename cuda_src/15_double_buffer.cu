@@ -7,7 +7,7 @@
 // grid:      N / BLOCK_SIZE, M / BLOCK_SIZE
 // requires:  M % BLOCK_SIZE == 0, N % BLOCK_SIZE == 0, K % BLOCK_SIZE == 0
 // traffic:   (M * K * N / BLOCK_SIZE + K * N * M / BLOCK_SIZE) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // In `tiled` every thread waits at the first barrier for its loads from global memory: some hundred cycles in
@@ -20,7 +20,7 @@
 //
 //     cudamm show --diff tiled double-buffer
 
-__global__ void double_buffer(int M, int N, int K, const element *A, const element *B, element *C) {
+__global__ void double_buffer(int M, int N, int K, const element *A, const element *B, result *C) {
     __shared__ element As[BLOCK_SIZE][BLOCK_SIZE];
     __shared__ element Bs[BLOCK_SIZE][BLOCK_SIZE];
     const int tx = threadIdx.x, ty = threadIdx.y;

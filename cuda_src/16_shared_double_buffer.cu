@@ -6,7 +6,7 @@
 // grid:      N / BLOCK_SIZE, M / BLOCK_SIZE
 // requires:  M % BLOCK_SIZE == 0, N % BLOCK_SIZE == 0, K % BLOCK_SIZE == 0
 // traffic:   (M * K * N / BLOCK_SIZE + K * N * M / BLOCK_SIZE) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // `double-buffer`, the form of SJTU's lecture, has two places for tiles too: registers for the next ones, and shared
@@ -19,7 +19,7 @@
 //
 //     cudamm show --diff double-buffer shared-double-buffer
 
-__global__ void shared_double_buffer(int M, int N, int K, const element *A, const element *B, element *C) {
+__global__ void shared_double_buffer(int M, int N, int K, const element *A, const element *B, result *C) {
     __shared__ element As[2][BLOCK_SIZE][BLOCK_SIZE];
     __shared__ element Bs[2][BLOCK_SIZE][BLOCK_SIZE];
     const int tx = threadIdx.x, ty = threadIdx.y;

@@ -9,7 +9,7 @@
 // grid:      ceil(N / BN), ceil(M / BM)
 // requires:  BM % TM == 0, BN * BM / TM <= 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // In `tiled` each multiply-add takes two reads of shared memory, and these reads limit the kernel. Here a thread keeps
@@ -23,7 +23,7 @@
 #define THREADS (BN * BM / TM)
 
 __global__ void __launch_bounds__(THREADS)
-tile_1d(int M, int N, int K, const element *A, const element *B, element *C) {
+tile_1d(int M, int N, int K, const element *A, const element *B, result *C) {
     __shared__ element As[BM][BK];
     __shared__ element Bs[BK][BN];
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;

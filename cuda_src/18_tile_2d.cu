@@ -10,7 +10,7 @@
 // grid:      ceil(N / BN), ceil(M / BM)
 // requires:  BM % TM == 0, BN % TN == 0
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
-//            M * N * sizeof(element)
+//            M * N * sizeof(result)
 // sum-order: k
 //
 // As in `register-tile` a thread adds an outer product at each k, but reads its vectors from tiles in shared memory:
@@ -24,7 +24,7 @@
 #define THREADS (BM / TM * (BN / TN))
 
 __global__ void __launch_bounds__(THREADS)
-tile_2d(int M, int N, int K, const element *A, const element *B, element *C) {
+tile_2d(int M, int N, int K, const element *A, const element *B, result *C) {
     __shared__ element As[BM][BK];
     __shared__ element Bs[BK][BN];
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;

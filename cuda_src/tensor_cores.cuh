@@ -44,6 +44,26 @@ __device__ __forceinline__ void multiply_add(float (&sums)[4], const unsigned (&
 MULTIPLY_ADD(__half, "f16")
 MULTIPLY_ADD(__nv_bfloat16, "bf16")
 
+// Rounds a float to tf32, which has its exponents and the first 10 of the 23 stored bits of its fraction. Without it,
+// the tensor cores leave the last 13 bits out, which is an error of up to twice the size.
+__device__ __forceinline__ unsigned rounded_to_tf32(unsigned x) {
+    unsigned bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(__uint_as_float(x)));
+    return bits;
+}
+
+// Adds the product of A (16 x 8) and B (8 x 8) to the sums (16 x 8), for tf32 factors, which take 32 bits. Lane i holds
+//   of A:     columns i % 4 and i % 4 + 4, first column i % 4 of rows i / 4 and i / 4 + 8: what `load_matrices` loads,
+//             if each row of 16 bytes is one of 4 floats,
+//   of B:     rows i % 4 and i % 4 + 4 of column i / 4,
+//   of the sums: as above.
+__device__ __forceinline__ void multiply_add_tf32(float (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
 // Returns two sums, rounded to 16 bits each, in one register: neighbouring elements of C.
 template <typename Factor>
 __device__ __forceinline__ unsigned rounded_pair(float first, float second) {

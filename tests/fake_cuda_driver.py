@@ -18,7 +18,8 @@ from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.random_elements import DISTRIBUTIONS, ElementStream, normal_quantiles
 
 PAGE = 256
-TYPES = {name: element.dtype for name, element in ELEMENT_TYPES.items()}
+TYPES = {name: element.dtype for name, element in ELEMENT_TYPES.items() if element.of_memory == element}
+"""The types of which cudamm's own kernels have names."""
 
 
 class Error(Exception):
@@ -168,8 +169,10 @@ class FakeFunction:
 
     def __init__(self, driver: FakeDriver, name: str) -> None:
         self.driver = driver
-        self.name, _, element = name.rpartition("_") if name.rpartition("_")[2] in TYPES else (name, "", "")
+        element = next((element for element in TYPES if name.endswith(f"_{element}")), "")
+        self.name = name.removesuffix(f"_{element}")
         self.type: Any = TYPES.get(element)
+        self.type_of_c: Any = ELEMENT_TYPES[element].of_results.dtype if element else None
 
     def prepare(self, formats: str) -> None:
         self.formats = formats
@@ -205,9 +208,11 @@ class FakeFunction:
         words = self.driver.array(address, np.uint32, count)
         self.driver.array(changed, np.uint64, 1)[0] += np.count_nonzero(words != expected)
 
-    def _matrix(self, address: int, row: int, column: int, rows: int, columns: int) -> np.ndarray:
+    def _matrix(
+        self, address: int, row: int, column: int, rows: int, columns: int, of_type: Any = None
+    ) -> np.ndarray:
         last = (rows - 1) * row + (columns - 1) * column
-        flat = self.driver.array(address, self.type, last + 1)
+        flat = self.driver.array(address, of_type or self.type, last + 1)
         size = flat.itemsize
         return np.lib.stride_tricks.as_strided(flat, (rows, columns), (row * size, column * size))
 
@@ -216,13 +221,18 @@ class FakeFunction:
         chosen = self.driver.array(rows, np.int32, count)
         m = int(chosen.max()) + 1
         a, b, c = (
-            self._matrix(*arguments[i : i + 3], *extents).astype(np.longdouble)
-            for i, extents in ((0, (m, k)), (3, (k, n)), (6, (m, n)))
+            self._matrix(*arguments[i : i + 3], *extents, of_type).astype(np.longdouble)
+            for i, extents, of_type in (
+                (0, (m, k), self.type),
+                (3, (k, n), self.type),
+                (6, (m, n), self.type_of_c),
+            )
         )
         a, c = a[chosen], c[chosen]
         exact, sizes = a @ b, np.abs(a) @ np.abs(b)
         allowed = bound * sizes + rounding * np.abs(exact) + least
-        nearest = exact.astype(np.float32).astype(self.type) if self.type.itemsize == 2 else exact
+        of_c = self.type_of_c
+        nearest = exact.astype(np.float32).astype(of_c) if of_c.itemsize == 2 else exact
         wrong = ~(np.abs(c - np.where(allowed == 0, nearest, exact)) <= allowed)
         words = self.driver.array(found, np.uint64, 2)
         words[0] += np.count_nonzero(wrong)

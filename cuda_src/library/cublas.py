@@ -1,7 +1,7 @@
 # NVIDIA's library for the GPU, cuBLAS, for comparison with the kernels of the ladder.
 #
 # library: nvmath-python
-# types:   float32, float64, float16, bfloat16
+# types:   float32, float64, float16, bfloat16, tf32
 #
 # cuBLAS expects column-major matrices. A row-major matrix of M x K elements, read column by column, is its
 # transpose of K x M. Since transpose(A B) = transpose(B) transpose(A), this file asks cuBLAS for the product
@@ -32,8 +32,9 @@ Failure = cublas.cuBLASError
 # alpha and beta of C = alpha A B + beta C; cuBLAS takes their addresses, and does not read C if beta is 0.
 _SCALARS = {name: np.array([1, 0], name) for name in ("float32", "float64")}
 
-# Numbers of the 16-bit types among CUDA's data types. Sums are kept in float32, as in the ladder.
-_DATA_TYPES = {"float16": 2, "bfloat16": 14}
+# Numbers of the types of tensor cores among CUDA's data types. Sums are kept in float32, as in the ladder.
+# The elements of tf32 are float32 in memory, which has the number 0.
+_DATA_TYPES = {"float16": 2, "bfloat16": 14, "tf32": 0}
 
 
 def create(stream: int, workspace: int) -> int:
@@ -49,7 +50,7 @@ def create(stream: int, workspace: int) -> int:
     cublas.set_stream(handle, stream)  # resets the workspace, so it comes first
     cublas.set_workspace(handle, workspace, WORKSPACE_BYTES)
     cublas.set_pointer_mode(handle, cublas.PointerMode.HOST)
-    cublas.set_math_mode(handle, cublas.Math.DEFAULT_MATH)  # the elements' own precision, no TF32
+    cublas.set_math_mode(handle, cublas.Math.DEFAULT_MATH)  # no TF32, unless a call asks for it
     return handle
 
 
@@ -60,10 +61,11 @@ def matmul(handle: int, m: int, n: int, k: int, a: int, b: int, c: int, element:
     alpha = scalars.ctypes.data
     beta = alpha + scalars.itemsize
     if element in _DATA_TYPES:
-        of_type = _DATA_TYPES[element]
+        of_type, types = _DATA_TYPES[element], cublas.ComputeType
+        compute_type = types.COMPUTE_32F_FAST_TF32 if element == "tf32" else types.COMPUTE_32F
         cublas.gemm_ex(
             handle, no_transpose, no_transpose, n, m, k, alpha, b, of_type, n, a, of_type, k,
-            beta, c, of_type, n, cublas.ComputeType.COMPUTE_32F, cublas.GemmAlgo.DEFAULT,
+            beta, c, of_type, n, compute_type, cublas.GemmAlgo.DEFAULT,
         )  # fmt: skip
         return
     gemm = cublas.sgemm if element == "float32" else cublas.dgemm

@@ -65,7 +65,7 @@ def array_shapes(observation: Observation, program: Program, launch: Launch) -> 
     """
     element_bytes = program.element.size_bytes
     shapes = {
-        str(name): ArrayShape((layout.rows, layout.columns), element_bytes, layout.by_column)
+        str(name): ArrayShape((layout.rows, layout.columns), program.element.bytes_of[name], layout.by_column)
         for name, layout in launch.layouts.items()
     }
     for array in observation.shared:

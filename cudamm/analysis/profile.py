@@ -16,7 +16,7 @@ from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress, prepare
 from cudamm.execution.under_tool import Ended, run_under
-from cudamm.kernels.method import ELEMENT_TYPES, Value
+from cudamm.kernels.method import ELEMENT_TYPES, ElementType, Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
 
@@ -196,7 +196,7 @@ class ProfileResult:
     @property
     def findings(self) -> list[str]:
         """The sentences that `findings_of` derives from the counters."""
-        return findings_of(self.values, ELEMENT_TYPES[self.dtype].size_bytes)
+        return findings_of(self.values, ELEMENT_TYPES[self.dtype])
 
     def record(self) -> dict[str, Any]:
         """Return the row of a `cudamm.profile/1` file."""
@@ -233,23 +233,22 @@ def bound_of(values: Mapping[str, float]) -> Bound | None:
     return "compute" if compute > memory else "memory"
 
 
-def findings_of(values: Mapping[str, float], element_bytes: int) -> list[str]:
+def findings_of(values: Mapping[str, float], element: ElementType) -> list[str]:
     """Return a sentence about the bound and its numbers, then one for each cause that the counters show.
 
-    Args:
-        element_bytes: bytes of an element of the matrices. A warp's 32 adjacent elements fill as many sectors
-            of 32 bytes.
+    A warp's 32 adjacent elements fill as many sectors of 32 bytes as an element has bytes.
     """
     findings = []
     bound = bound_of(values)
     if bound is not None:
         findings.append(_bound_sentence(bound, values))
     for kind, plural in (("load", "loads"), ("store", "stores")):
+        each = element.bytes_of["A" if kind == "load" else "C"]
         sectors = values.get(f"{kind}_sectors_per_request", 0.0)
-        if sectors > MOST_SECTORS * element_bytes:
+        if sectors > MOST_SECTORS * each:
             findings.append(
                 f"global {plural} are not coalesced: a warp's request touches {sectors:.1f} sectors of 32 "
-                f"bytes; adjacent elements of {element_bytes} bytes, one per thread, need {element_bytes}"
+                f"bytes; adjacent elements of {each} byte{'s' * (each > 1)}, one per thread, need {each}"
             )
     for kind, plural in (("load", "loads"), ("store", "stores")):
         conflicts = values.get(f"shared_{kind}_conflicts", 0.0)

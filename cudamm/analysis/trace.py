@@ -39,7 +39,7 @@ from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Extents, Launch
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import Value
+from cudamm.kernels.method import MatrixName, Value
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record, variants
 
@@ -459,7 +459,8 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
         _check_watch(case, settings)
     (baseline,) = variants(find(BASELINE), {})
     problems = list(dict.fromkeys(problem for _, problem in cases))
-    naive = plan_all(executor, [(baseline, p) for p in problems], fmad, verified=False, each_may_fail=True)
+    of_baseline = [(baseline, _in_memory(problem)) for problem in problems]
+    naive = plan_all(executor, of_baseline, fmad, verified=False, each_may_fail=True)
     compiled = _compiled([case for case in (*planned, *naive) if case.launch], progress)
     check_user_kernels([(case.program, compiled[case.program]) for case in planned if case.launch])
     done, total = 0, len(planned)
@@ -482,6 +483,12 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
         naive_totals = naive_result.total("global") if naive_result.status == "ok" else None
         for result in results[: len(problem_cases)]:
             yield dataclasses.replace(result, naive=naive_totals)
+
+
+def _in_memory(problem: Problem) -> Problem:
+    """Return the problem in the type that its matrices have in memory, which the baseline has."""
+    of_memory = problem.element.of_memory
+    return problem if of_memory == problem.element else dataclasses.replace(problem, element=of_memory)
 
 
 def _compiled(cases: Sequence[Case], progress: Progress) -> dict[Program, Executable | KernelError]:
@@ -668,21 +675,28 @@ def _watched(case: Case, launch: Launch, settings: Settings) -> Watched:
     if not observation.requests and observation.warps[0] < observation.warps[1]:  # this warp was not traced
         observation = watched()
     return watched_of(
-        observation, launch, case.problem.element.size_bytes, settings.of_block, warp, settings.steps
+        observation, launch, case.problem.element.bytes_of, settings.of_block, warp, settings.steps
     )
 
 
 def watched_of(
-    observation: Observation, launch: Launch, element_bytes: int, block: Extents, warp: int, steps: int
+    observation: Observation,
+    launch: Launch,
+    bytes_of: Mapping[MatrixName, int],
+    block: Extents,
+    warp: int,
+    steps: int,
 ) -> Watched:
     """Return the first time periods of a watched warp's accesses; period p of an access is its p-th request.
 
     Args:
+        bytes_of: size of an element of each matrix; elements of shared memory have that of A.
         block: index of the warp's block, in x, y and z.
         warp: number of the warp in the block.
         steps: maximum number of periods.
     """
-    layouts: dict[str, MatrixLayout] = {str(name): layout for name, layout in launch.layouts.items()}
+    matrices = {str(name): (layout, bytes_of[name]) for name, layout in launch.layouts.items()}
+    element_bytes = bytes_of["A"]
     sizes = {shared.name: shared.size_bytes for shared in observation.shared}
     bank_columns = max(1, BANKS * BANK_BYTES // element_bytes)
     periods: dict[int, list[dict[int, int]]] = {}
@@ -694,14 +708,15 @@ def watched_of(
     for access in observation.accesses:
         if access.site not in periods:
             continue
-        if access.space == "global" and access.array in layouts:
-            layout = layouts[access.array]
+        each_bytes = element_bytes
+        if access.space == "global" and access.array in matrices:
+            layout, each_bytes = matrices[access.array]
         elif access.space == "shared" and access.array:
             bank_rows = -(-sizes.get(access.array, 0) // (bank_columns * element_bytes))
             layout = MatrixLayout(bank_rows, bank_columns)
         else:
             continue  # the access reaches several arrays or an unknown one, and cannot be drawn
-        accesses.append(WarpAccess(access, layout, element_bytes, tuple(periods[access.site])))
+        accesses.append(WarpAccess(access, layout, each_bytes, tuple(periods[access.site])))
     return Watched(block, warp, tuple(accesses), len(observation.requests) < MOST_REQUESTS)
 
 

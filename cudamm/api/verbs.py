@@ -100,13 +100,14 @@ def bench(
             `__global__`. One or several; None: every method of cudamm.
         n: edge of square matrices, one or several. Without `n` and `shape` 1024 on a GPU, else 256.
         shape: (m, n, k) of C (m x n) = A (m x k) B (k x n), one or several.
-        dtype: float32, float64 or int32, one or several; float32 if it is not given.
+        dtype: element types as of `--dtype`, one or several; float32 if it is not given.
         params: values by the name of a parameter: `{"BLOCK_SIZE": [16, 32]}`. Every combination is a variant.
         device: `gpu`, `gpu:1`, `cpu`, or `auto` for a GPU if there is one.
         fmad: let the compiler fuse a multiplication and an addition.
         seed: seed of the random inputs.
         inputs: `normal`, `uniform`, `integers` or `zeros`: the numbers in the random matrices. Empty:
-            uniform, but integers for int32 and normal for 16-bit types. Nothing is verified on zeros.
+            uniform, but integers for int32 and normal for 16-bit types and tf32. Nothing is verified on
+            zeros.
         allow_precision: `tf32`, `half` or `bfloat16`, to which a kernel may round; empty for none of them.
         runs: number of samples per variant; None: until the median is stable.
         warmup: number of launches before the samples; None: until the device was busy for 100 ms.

@@ -12,10 +12,11 @@ ARITHMETIC_TOLERANCE = 1.05
 TRAFFIC_TOLERANCE = 1.25
 """Factor by which GB/s read may exceed the measured ceiling, which is that of a copy: it also writes."""
 
-TENSOR_CORES = 32
-"""Upper bound for the rate of 16-bit elements on tensor cores, relative to that of float32 FMAs.
+TENSOR_CORES = {"float16": 32, "bfloat16": 32, "tf32": 16, "float8_e4m3": 64}
+"""Upper bounds for the rates of element types on tensor cores, relative to that of float32 FMAs.
 
-It is 16 on an A100. A kernel with such elements may use tensor cores without saying so, as libraries do.
+On an A100 the rates are 16 for 16-bit types, and 8 for tf32; 8-bit types are twice as fast as 16-bit
+types. A kernel with such elements may use tensor cores without saying so, as libraries do.
 """
 
 
@@ -30,8 +31,9 @@ def impossible_rate(case: Case, median_ms: float, ceilings: Ceilings, *, is_cold
     # No units multiply float64 faster than those of fused multiply-adds multiply float32.
     ceiling = Fraction(1) if element.name == "float64" else case.variant.method.ceiling
     units = "fused multiply-adds alone" if ceiling == 1 else "the units that its header names"
-    if element.rounds_sums and ceiling < TENSOR_CORES:
-        ceiling, units = Fraction(TENSOR_CORES), "tensor cores at most"
+    of_type = TENSOR_CORES.get(element.name, 1)
+    if ceiling < of_type:
+        ceiling, units = Fraction(of_type), "tensor cores at most"
     gflops = 2 * shape.m * shape.n * shape.k / median_ms / 1e6
     allowed_gflops = float(ceiling) * ceilings.fma_gflops
     if gflops > ARITHMETIC_TOLERANCE * allowed_gflops:

@@ -115,7 +115,7 @@ class Roofline:
         other units relates to it by its `ceiling`.
         """
         of_type = {peak.unit: peak for peak in self.peaks if peak.element_type in ("", element.name)}
-        on_tensor_cores = element.rounds_sums or method.may_use_tensor_cores
+        on_tensor_cores = element.is_narrow or method.may_use_tensor_cores
         found = (of_type.get("tensor cores") if on_tensor_cores else None) or of_type.get("FMA")
         if found is None:
             raise UsageError(
@@ -502,7 +502,7 @@ def _result(
         status, reason = "skipped", str(error)
     if measured_result is not None:
         status, reason = measured_result.status, measured_result.reason
-    compulsory_bytes = shape.elements * element.size_bytes
+    compulsory_bytes = shape.bytes_of(element)
     peak = roofline.peak_of(variant.method, element)
     ceiling = float(variant.method.ceiling) if element.name == "float32" else 1.0
     return RooflineResult(

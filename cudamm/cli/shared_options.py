@@ -17,7 +17,8 @@ from cudamm.cli.launch_saving import saving_launches
 from cudamm.cli.number_types import DecimalNumber, WholeNumber
 from cudamm.cli.option_rules import Command, Decorator
 from cudamm.errors import UsageError
-from cudamm.kernels.input_kinds import INPUT_KINDS
+from cudamm.kernels.input_kinds import INPUT_KINDS, default_kind
+from cudamm.kernels.method import ELEMENT_TYPES
 
 if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
@@ -232,11 +233,21 @@ def problem_options(sizes: str, dtypes: str = "float32", *others: Decorator) -> 
         ),
         option(
             "--dtype", "dtypes", multiple=True, metavar="TYPE", show_default=dtypes,
-            shell_complete=complete_words("float32", "float64", "int32"),
-            help="Element type: float32, float64 or int32. Repeatable.",
+            shell_complete=complete_words(*ELEMENT_TYPES),
+            help=f"Element type: {', '.join(ELEMENT_TYPES)}. Repeatable.",
         ),
         *others,
     )  # fmt: skip
+
+
+def _usual_inputs() -> str:
+    """Return the default of `--inputs`: that of float32, and the others with their types."""
+    usual = default_kind(ELEMENT_TYPES["float32"])
+    by_kind: dict[str, list[str]] = {}
+    for name, element in ELEMENT_TYPES.items():
+        by_kind.setdefault(default_kind(element), []).append(name)
+    others = [f"{kind} for {', '.join(names)}" for kind, names in by_kind.items() if kind != usual]
+    return "; ".join([usual, *others])
 
 
 SIZES_BY_DEVICE = "{gpu} on a GPU, {cpu} on the CPU device".format(**TIMED_SIZES)
@@ -259,7 +270,7 @@ precision_option = option(
 )  # fmt: skip
 inputs_option = option(
     "--inputs", type=click.Choice(INPUT_KINDS), callback=lambda _context, _parameter, name: name or "",
-    show_default="uniform; integers for int32, normal for 16-bit types",
+    show_default=_usual_inputs(),
     help="Numbers in the random matrices. A tensor core's speed depends on them.",
 )  # fmt: skip
 scale_options = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cudamm.compile.identity import hash_of
 from cudamm.errors import UsageError
+from cudamm.kernels.header import names_result
 from cudamm.kernels.method import ElementType, Method, Value
 from cudamm.kernels.variant import Variant
 from cudamm.source.c_text import with_values, without_comments
@@ -130,9 +131,12 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
         if name in words and name not in defined | in_entry
     ]
     if "element" in words | in_entry:
-        if element.header:
-            defines.append(f"#include <{element.header}>")
+        defines += _included(element)
         defines.append(f"typedef {element.c_name} element;")
+        if names_result(code):
+            if element.of_results.header != element.header:
+                defines += _included(element.of_results)
+            defines.append(f"typedef {element.of_results.c_name} result;")
     # In a file with nvcuda::wmma, `accumulator` is the name of its fragments of sums.
     if "wmma" not in words and {"accumulator", "element"} <= words | in_entry:
         defines.append(f"typedef {element.of_sums.c_name} accumulator;")
@@ -146,6 +150,10 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
     if "<" in entry:  # nvcc compiles a template for the arguments with which host code names it
         parts += ["#ifdef __CUDACC__", f"auto *cudamm_entry = &::{entry};", "#endif"]
     return Program(method, element, fmad, entry, "\n".join([*parts, ""]))
+
+
+def _included(element: ElementType) -> list[str]:
+    return [f"#include <{element.header}>"] if element.header else []
 
 
 _DEFINE = re.compile(r"^([ \t]*#[ \t]*define[ \t]+(\w+)\b(?!\())(?:.*\\\n)*.*$", re.MULTILINE)

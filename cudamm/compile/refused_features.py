@@ -9,7 +9,7 @@ from cudamm.compile.inline_ptx import STILL_TAKEN
 
 _FEATURES = {
     "tensor cores of numbers of 4 bits and of 1 bit": r"\bexperimental\b|\bbmma_sync\b",
-    "real numbers of 8 bits or fewer": r"__nv_fp[468]\w*",
+    "such real numbers of 8 bits or fewer": r"__nv_fp(?!8_e4m3\b)[468]\w*",
     "textures and surfaces": r"\b(?:tex|surf)(?:[123]D|Cubemap)|\bcuda(?:Texture|Surface)Object_t|\btexture<",
     "dynamic parallelism, a launch by a kernel": r"before [‘']<[’'] token|\bcudaLaunchDevice\w*",
     "thread block clusters": r"\bcluster_group|\bthis_cluster|__cluster\w*|\bclusterIdx|\bclusterDim",

@@ -180,7 +180,7 @@ class ProcessRun(Run):
             offset = 0
             for name, length in lengths.items():
                 region = np.frombuffer(self._memory, np.uint8, length, offset)
-                fill(region, guards_of(a)[name])
+                fill(region, guards_of(self.matrices[name])[name])
                 self._regions[name] = region
                 offset += length
             self.load(a, b)

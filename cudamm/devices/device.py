@@ -16,7 +16,7 @@ from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError
 from cudamm.kernels.launch_plan import Launch, Limits, unsupported_reason
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import Execution, MatrixName, Method
+from cudamm.kernels.method import Execution, MatrixName, Method, dtype_of_results
 from cudamm.kernels.problem import Matrix, Problem
 
 Region = npt.NDArray[np.uint8]
@@ -53,9 +53,13 @@ An odd number of elements can precede a guard then.
 """
 
 
+BYTE_GUARDS: dict[MatrixName, np.uint32] = {"A": np.uint32(0x7F7F7F7F), "B": np.uint32(0xFFFFFFFF)}
+"""The same for inputs of 8-bit elements, float8_e4m3, which has two NaNs."""
+
+
 def guards_of(matrix: Matrix) -> dict[MatrixName, np.uint32]:
     """Return the bits that fill the guards of matrices with such elements."""
-    return NARROW_GUARDS if matrix.itemsize == 2 else GUARDS
+    return {1: BYTE_GUARDS, 2: NARROW_GUARDS}.get(matrix.itemsize, GUARDS)
 
 
 def poison_of(matrix: Matrix) -> np.uint32:
@@ -221,12 +225,12 @@ class Run(ABC):
     def __init__(self, launch: Launch, a: Matrix, b: Matrix) -> None:
         self.plan = launch
         self.layouts = launch.layouts
-        c = np.empty((launch.shape.m, launch.shape.n), a.dtype)
+        c = np.empty((launch.shape.m, launch.shape.n), dtype_of_results(a.dtype))
         given = zip(self.layouts.items(), (a, b, c), strict=True)
         self.matrices: dict[MatrixName, Matrix] = {
             name: layout.stored(matrix) for (name, layout), matrix in given
         }
-        self.poison = np.uint32(0) if launch.adds_to_zeros else poison_of(a)
+        self.poison = np.uint32(0) if launch.adds_to_zeros else poison_of(c)
 
     @abstractmethod
     def launch(self, descending: bool = False) -> float:
@@ -511,7 +515,7 @@ def _pad(matrix: Matrix, rows: int, columns: int) -> Matrix:
 
 def _damage(name: MatrixName, matrix: Matrix, layout: MatrixLayout, region: Region) -> str | None:
     """Return a message about writes that damaged a matrix's memory; None if there are none."""
-    # Words of 4 bytes, or of 2 if the elements are so small.
+    # Words of 4 bytes, or of an element's size if it is smaller.
     word_bytes = min(4, matrix.itemsize)
     guard = np.full(1, guards_of(matrix)[name]).view(f"u{word_bytes}")[0]
     before = region[:GUARD_BYTES].view(f"u{word_bytes}") != guard

@@ -47,7 +47,7 @@ from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
 from cudamm.kernels.launch_plan import Launch, Limits, TensorMap
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import ElementType, Execution, MatrixName, Method
+from cudamm.kernels.method import ElementType, Execution, MatrixName, Method, dtype_of_results
 from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
 
@@ -382,7 +382,8 @@ class _Kernel:
             if isinstance(value, TensorMap):
                 layout = launch.layouts[value.matrix]
                 address = addresses[value.matrix]
-                arguments.append(encode(value, address, layout.rows, layout.columns, self._element))
+                element = self._element.of_results if value.matrix == "C" else self._element
+                arguments.append(encode(value, address, layout.rows, layout.columns, element))
             else:
                 arguments.append(passed_value(part, value, addresses))
         return arguments
@@ -404,7 +405,7 @@ class _Matrices:
             a,
             b,
         )  # the device identifies this memory by the `id` of both, so they must stay alive
-        self.c = np.empty((shape.m, shape.n), a.dtype)
+        self.c = np.empty((shape.m, shape.n), dtype_of_results(a.dtype))
         self.fingerprints: dict[MatrixName, int] = {}
         self._memory: dict[MatrixName, Any] = {}
         matrices: dict[MatrixName, Matrix] = {"A": a, "B": b, "C": self.c}
@@ -459,7 +460,7 @@ class _Reference:
             for matrix in (*problem.inputs, problem.probe, times_probe):
                 memories.append(_on_device(matrix))
             a, b, x, y = map(int, memories)
-            support.product(problem.element.name, a, b, reference, m, n, k)
+            support.product(problem.element.of_memory.name, a, b, reference, m, n, k)
             support.times_vector(reference, x, y, m, n)
             cuda.memcpy_dtoh(times_probe, y)
         finally:
@@ -639,7 +640,7 @@ class _GpuRun(Run):
         m, n, c = problem.shape.m, problem.shape.n, self.matrices["C"]
         with _driver_errors():
             wrong, worst = self._device.support.judge(
-                problem.element.name,
+                problem.element.of_results.name,
                 self._address("C"),
                 c.shape[1],
                 m,

@@ -68,7 +68,7 @@ class TimedMemory:
 
     def _matrix_bytes(self, name: MatrixName) -> int:
         layout = self._layouts[name]
-        return layout.rows * layout.columns * self._element.size_bytes
+        return layout.rows * layout.columns * self._element.bytes_of[name]
 
     def _region_bytes(self, name: MatrixName) -> int:
         """Return the bytes of a matrix with its possible places, and with a margin on both sides."""
@@ -84,7 +84,7 @@ class TimedMemory:
             self._cuda.memset_d32_async(memory, self._poison, self._region_bytes("C") // 4, None)
         for name, stream in self._streams(problem).items():
             region, size = int(self._inputs[name]), self._region_bytes(name)
-            self._support.draw(self._element.name, region, size, *stream.arguments)
+            self._support.draw(self._element.of_memory.name, region, size, *stream.arguments)
         self._place = place
         if problem.scale.beta:
             layout = self._layouts["C"]
@@ -108,7 +108,7 @@ class TimedMemory:
     def product(self, output: int) -> Matrix:
         """Return a copy of an output in the launch's shape."""
         layout = self._layouts["C"]
-        elements: Matrix = np.empty(layout.rows * layout.columns, self._element.dtype)
+        elements: Matrix = np.empty(layout.rows * layout.columns, self._element.of_results.dtype)
         self._cuda.memcpy_dtoh(elements, self._output_address(output))
         return layout.matrix_in(elements)
 
@@ -116,7 +116,7 @@ class TimedMemory:
         """Raise DamagedMemoryError if a launch wrote outside of an output or into an input."""
         for name, stream in self._streams(problem).items():
             region, size = int(self._inputs[name]), self._region_bytes(name)
-            if self._support.count_unlike(self._element.name, region, size, *stream.arguments):
+            if self._support.count_unlike(self._element.of_memory.name, region, size, *stream.arguments):
                 raise DamagedMemoryError(f"wrote into the input {name}, or beyond its edge", name)
         begin, first = int(self._outputs[output]), self._output_address(output)
         after = first + self._matrix_bytes("C")
@@ -140,7 +140,9 @@ class TimedMemory:
         rounding = problem.rounding_of_sums
         # The error of a sum is rounded with the sum.
         bound *= 1 + rounding.relative
-        wrong, _ = self._support.judge_rows(self._element.name, matrices, rows, n, k, bound, rounding)
+        wrong, _ = self._support.judge_rows(
+            self._element.of_memory.name, matrices, rows, n, k, bound, rounding
+        )
         if not wrong and count < m:
             # The product with a vector rounds no sum, so that of C has the error even if C is exact.
             rounding = rounding_of_sums(self._element)
@@ -158,7 +160,7 @@ class TimedMemory:
         terms = np.arange(problem.shape.k, dtype=np.int32)
         chosen = {"A": (rows, terms), "B": (terms, columns), "C": (rows, columns)}
         a, b, c = (
-            self._support.gather(self._element.name, place.arguments, *chosen[name])
+            self._support.gather(self._type_of(name), place.arguments, *chosen[name])
             for name, place in self._places(problem, output).items()
         )
         return a, b, c
@@ -179,9 +181,9 @@ class TimedMemory:
         R. Freivalds, "Probabilistic machines can use less running time", IFIP 1977.
         """
         n = len(x)
-        b_x, b_squares = self._times(places["B"], x, k)
-        expected, a_squares = self._times(places["A"], b_x, m)
-        actual, c_squares = self._times(places["C"], x, m)
+        b_x, b_squares = self._times("B", places, x, k)
+        expected, a_squares = self._times("A", places, b_x, m)
+        actual, c_squares = self._times("C", places, x, m)
         # The second term covers the rounding errors of the three float64 products with a vector.
         share = SIGN_DEVIATIONS * bound + 4 * (n + k) * 2.0**-53 * np.sqrt(n)
         tolerance = share * np.sqrt(a_squares) * np.sqrt(b_squares.sum())
@@ -190,8 +192,14 @@ class TimedMemory:
         with np.errstate(invalid="ignore", over="ignore"):
             return bool((np.abs(actual - expected) <= tolerance).all())  # False for NaN
 
-    def _times(self, place: Place, x: Matrix, rows: int) -> tuple[Matrix, Matrix]:
-        return self._support.matrix_times(self._element.name, place.arguments, x, rows, len(x))
+    def _times(
+        self, name: MatrixName, places: dict[MatrixName, Place], x: Matrix, rows: int
+    ) -> tuple[Matrix, Matrix]:
+        return self._support.matrix_times(self._type_of(name), places[name].arguments, x, rows, len(x))
+
+    def _type_of(self, name: MatrixName) -> str:
+        """Return the name of a matrix's type in memory."""
+        return (self._element.of_results if name == "C" else self._element.of_memory).name
 
     def free(self) -> None:
         """Free the memory; after a crashed kernel the driver refuses, which is ignored."""

@@ -16,7 +16,7 @@ from cudamm.kernels.method import ElementType
 
 # From cuda.h: CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle (by its bytes),
 # CUtensorMapL2promotion and CUtensorMapFloatOOBfill.
-DATA_TYPES = {"int32": 3, "float16": 6, "float32": 7, "float64": 8, "bfloat16": 9}
+DATA_TYPES = {"int32": 3, "float16": 6, "float32": 7, "float64": 8, "bfloat16": 9, "uint8": 0}
 INTERLEAVE_NONE = 0
 SWIZZLE = {size_bytes: number for number, size_bytes in enumerate(SWIZZLES)}
 L2_PROMOTION_128B = 2
@@ -48,7 +48,7 @@ def encode(spec: TensorMap, address: int, rows: int, columns: int, element: Elem
     # Columns come first: the driver's first dimension is the one whose elements are adjacent in memory.
     status = encode_tiled(
         ctypes.c_void_p(aligned),
-        ctypes.c_int(DATA_TYPES[element.name]),
+        ctypes.c_int(DATA_TYPES["uint8" if element.size_bytes == 1 else element.of_memory.name]),
         ctypes.c_uint32(2),
         ctypes.c_void_p(address),
         (ctypes.c_uint64 * 2)(columns, rows),

@@ -150,7 +150,7 @@ class InProcessExecutor(Executor):
             shape = case.launch.shape
             if shape not in self._padded:
                 self._padded[shape] = padded(case.launch, *problem.inputs)
-            self._make_room(shape, problem.element.size_bytes)
+            self._make_room(shape.bytes_of(problem.element))
             # An executor on a GPU runs the host's own methods too.
             device = host() if case.on_host and self.device.info.kind != "cpu" else self.device
             run = device.open(case.program, case.compiled, case.launch, *self._padded[shape])
@@ -158,13 +158,13 @@ class InProcessExecutor(Executor):
         self._runs[case.position] = entry  # the most recently used run is last
         return entry.run
 
-    def _make_room(self, shape: Shape, element_bytes: int) -> None:
+    def _make_room(self, case_bytes: int) -> None:
         """Close the least recently used runs on the host if all of them take too much of its memory."""
         on_host = [position for position, entry in self._runs.items() if entry.case.on_host]
-        needed = shape.elements * element_bytes * (len(on_host) + 1)
+        needed = case_bytes * (len(on_host) + 1)
         while on_host and (needed > host().free_bytes() // 2 or len(on_host) >= MOST_OPEN):
             self._runs.pop(on_host.pop(0)).run.close()
-            needed -= shape.elements * element_bytes
+            needed -= case_bytes
 
     def _kept(self, problem: Problem) -> Problem:
         """Return an equal problem whose matrices are kept from one case to the next."""

@@ -190,8 +190,8 @@ def describe_wrong(
     for name, guard in guards_of(product).items():
         if is_filled_with(product, guard).any():
             return text + f", read from beyond the edge of {name}"
-    # The rounding to 16 bits makes one NaN of all others, those of the guards too.
-    if not (problem.element.is_integer or problem.element.rounds_sums) and np.isnan(product).any():
+    # Fewer bits make one NaN of all others, those of the guards too.
+    if not (problem.element.is_integer or problem.element.is_narrow) and np.isnan(product).any():
         return f"{text}, {COMPUTED_NAN}"
     return f"{text}, {ONLY_ZEROS}" if product.size > 1 and not product.any() else text
 

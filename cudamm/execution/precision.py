@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cudamm.kernels.error_bound import rounding_of_sums
-from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.method import ELEMENT_TYPES, ElementType
 from cudamm.kernels.reference_product import Matrix
 
 SAMPLE_ELEMENTS = 4096
@@ -31,10 +31,11 @@ docs/trust.md shows how far correct kernels stay below it, and lower precisions 
 """
 
 FACTOR_OF_ROUNDED = 1.75
-"""The same if sums are kept in a wider type and rounded once: nearly all of the error is that rounding.
+"""The same if sums are kept in a wider type than the elements: nearly all of the error is that of rounding.
 
-Its size is known, and not only its order: correct kernels have at most 1.2 times the yardstick on 256
-elements and more. Sums of 16 terms that are kept in the element type have at least 2.4 times.
+What is rounded is each sum, or for tf32 each input. The size of this error is known, and not only its order:
+correct kernels have at most 1.2 times the yardstick on 256 elements and more. Sums of 16 terms that are kept
+in 16 bits have at least 2.4 times.
 """
 
 FACTOR_OF_FEW = 6
@@ -58,6 +59,16 @@ Inputs whose bits are cut off have up to three times the error of rounded produc
 bits less has eight times the error.
 """
 
+CUT_MEAN = 1.44
+"""Mean relative error of a product whose two factors are cut to p bits, in multiples of 2⁻ᵖ.
+
+For x = m 2ᵉ the error of cutting is 2¹⁻ᵖ u / m, with u uniform in [0, 1). Its mean is 0.72 2⁻ᵖ if log m is
+uniform, and 0.69 2⁻ᵖ if m is.
+"""
+
+CUT_DEVIATION = 0.63
+"""Standard deviation of the same error, in multiples of 2⁻ᵖ: √2 times that of one factor, which is 0.45."""
+
 INTERLEAVED_CHAINS = (2, 4, 8, 16, 32)
 """Numbers of partial sums of the vectorised orders that the yardstick includes."""
 
@@ -75,9 +86,6 @@ PIECE_STEPS = 1024
 
 FORMATS = {53: "float64", 24: "float32", 11: "half, TF32", 8: "bfloat16"}
 """Names of the formats with a number of significant bits."""
-
-NAMES_OF_ROUNDED = {11: "float16", 8: "bfloat16"}
-"""Names of the element types whose sums are kept in a wider type, by their significant bits."""
 
 CUT_FORMATS = {
     10: "half or TF32 without rounding",
@@ -97,17 +105,23 @@ class Precision:
     others.
 
     Attributes:
-        full_bits: significant bits of the element type.
+        element: the element type.
         elements: number of elements of the sample that have a term other than 0.
         rms_error: error of the product.
         yardstick_error: largest error that is expected of a correct kernel on the same inputs, without
         FACTOR.
     """
 
-    full_bits: int
+    element: ElementType
     elements: int
     rms_error: float
     yardstick_error: float
+
+    @property
+    def full_bits(self) -> int:
+        """Return the significant bits of C, or of the products if they have fewer."""
+        element = self.element
+        return element.significant_bits if element.rounds_inputs else element.of_results.significant_bits
 
     @property
     def ratio(self) -> float:
@@ -115,14 +129,9 @@ class Precision:
         return self.rms_error / self.yardstick_error
 
     @property
-    def is_rounded(self) -> bool:
-        """Return whether sums are kept in a wider type than the elements."""
-        return self.full_bits in NAMES_OF_ROUNDED
-
-    @property
     def factor(self) -> float:
         """Return the largest error of a correct kernel, in multiples of the yardstick."""
-        if not self.is_rounded:
+        if not self.element.is_narrow:
             return FACTOR
         return FACTOR_OF_ROUNDED if self.elements >= ENOUGH_ROUNDED else FACTOR_OF_FEW
 
@@ -166,19 +175,19 @@ def describe(precision: Precision) -> str:
     An 8-bit product and an 11-bit sum of 64 terms can have equal errors: if the errors are also those of sums
     kept in a common format, both are named.
     """
-    element_name = NAMES_OF_ROUNDED.get(precision.full_bits) or FORMATS[precision.full_bits]
-    if precision.is_rounded and precision.is_lower:
-        return (
-            f"its errors are {precision.ratio:.2g} times those of rounding C to {element_name}; sums have to "
-            "be kept in float32"
-        )
+    element = precision.element
     if not precision.is_lower:
-        return f"errors like those of {element_name}"
+        return f"errors like those of {element.name}"
+    if element.rounds_sums:
+        return (
+            f"its errors are {precision.ratio:.2g} times those of rounding C to {element.of_results.name}; "
+            "sums have to be kept in float32"
+        )
     bits, sum_bits = round(precision.effective_bits), round(precision.effective_sum_bits)
     text = f"errors like those of {bits}-bit products{_format_name(bits)}"
-    if sum_bits in FORMATS and sum_bits != bits:
+    if sum_bits in FORMATS and sum_bits != bits and not element.rounds_inputs:
         text += f" or of sums kept in {sum_bits} bits{_format_name(sum_bits)}"
-    return f"{text}; {element_name} has {precision.full_bits}"
+    return f"{text}; {element.name} has {precision.full_bits}"
 
 
 def _format_name(bits: int) -> str:
@@ -206,14 +215,14 @@ class Yardstick:
     """The errors that are expected of correct kernels, for the sampled elements of one problem.
 
     Attributes:
-        full_bits: significant bits of the element type.
+        element: the element type.
         reference_high, reference_low: the exact elements (r x c), as a sum of two.
         terms_norm: (Σ a² b²)^½ of each element.
         chosen: mask of the elements that count.
         error: largest expected error, as in `Precision.yardstick_error`.
     """
 
-    full_bits: int
+    element: ElementType
     reference_high: Matrix
     reference_low: Matrix
     terms_norm: Matrix
@@ -226,7 +235,7 @@ class Yardstick:
             return None
         error = (product.astype(np.float64) - self.reference_high) - self.reference_low
         rms_error = _relative_rms(error, self.terms_norm, self.chosen)
-        return Precision(self.full_bits, int(self.chosen.sum()), rms_error, self.error)
+        return Precision(self.element, int(self.chosen.sum()), rms_error, self.error)
 
 
 def yardstick_of(
@@ -239,7 +248,8 @@ def yardstick_of(
 ) -> Yardstick | None:
     """Return the yardstick of a sample; None for whole numbers, and if no element has terms other than 0.
 
-    Sums of 16-bit elements are kept in float32, and each is rounded once: that error is added.
+    Sums of 16-bit elements are kept in float32, and each is rounded once: that error is added. Inputs of
+    tf32 may be cut to 11 bits: that error is added too.
 
     The yardstick is the largest of three errors: that of a chain of FMAs (for float64, of products and sums),
     that of 2 to 32 interleaved chains, and the expected error of a chain in a random order. A few elements
@@ -271,9 +281,8 @@ def yardstick_of(
     if not chosen.any() or not np.isfinite(terms_norm).all():
         return None
 
-    full_bits = element.significant_bits
     if known_error is not None:
-        return Yardstick(full_bits, reference_high, reference_low, terms_norm, chosen, known_error)
+        return Yardstick(element, reference_high, reference_low, terms_norm, chosen, known_error)
     unit, k = ROUNDING_ERROR * float(limits.eps) / 2, a.shape[1]
     expected = [
         _relative_rms(_growth_in_random_order(terms_norm, reference_high, k) * unit, terms_norm, chosen)
@@ -288,8 +297,12 @@ def yardstick_of(
             if np.isfinite(order_error).all():
                 expected.append(_relative_rms(order_error, terms_norm[part], chosen[part]))
     of_rounding = MEAN_ROUNDING * rounding.of(reference_high)
-    error = math.hypot(max(expected), _relative_rms(of_rounding, terms_norm, chosen))
-    return Yardstick(full_bits, reference_high, reference_low, terms_norm, chosen, error)
+    errors = [max(expected), _relative_rms(of_rounding, terms_norm, chosen)]
+    if element.rounds_inputs:
+        of_cutting = _errors_of_cutting(a, b, element.significant_bits, reference_high, terms_norm)
+        errors.append(max(_relative_rms(error, terms_norm, chosen) for error in of_cutting))
+    error = math.hypot(*errors)
+    return Yardstick(element, reference_high, reference_low, terms_norm, chosen, error)
 
 
 def _relative_rms(error: Matrix, terms_norm: Matrix, chosen: Matrix) -> float:
@@ -318,6 +331,25 @@ def _growth_in_random_order(terms_norm: Matrix, result: Matrix, k: int) -> Matri
     """
     error: Matrix = np.sqrt((k + 1) / 6 * (terms_norm**2 + 2 * result**2))
     return error
+
+
+def _errors_of_cutting(
+    a: Matrix, b: Matrix, bits: int, result: Matrix, terms_norm: Matrix
+) -> tuple[Matrix, Matrix]:
+    """Return the error of cutting the factors to some bits, as expected and as it is (r x c).
+
+    The expected error has no luck in it; and if all factors are equal, their error can be twice as large.
+    """
+    unit = 2.0**-bits
+    expected: Matrix = np.hypot(CUT_MEAN * unit * result, CUT_DEVIATION * unit * terms_norm)
+    return expected, _cut(a, bits) @ _cut(b, bits) - result
+
+
+def _cut(numbers: Matrix, bits: int) -> Matrix:
+    """Return float32 numbers without all but their first significant bits, in float64."""
+    kept = np.uint32(2**32 - 2 ** (24 - bits))
+    cut: Matrix = (np.ascontiguousarray(numbers).view(np.uint32) & kept).view(np.float32).astype(np.float64)
+    return cut
 
 
 def _part_of_sample(rows: int, columns: int) -> tuple[npt.NDArray[np.intp], ...]:

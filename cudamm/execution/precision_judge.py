@@ -104,7 +104,7 @@ def lower_precision_of(product: Matrix, problem: Problem) -> str:
     precision = judge.precision(a[rows], b[:, columns], product[np.ix_(rows, columns)])
     if precision is None or not precision.is_lower:
         return ""
-    if precision.is_rounded:
+    if problem.element.rounds_sums:
         is_known = precision.ratio <= MOST_PER_ROOT_OF_TERMS * math.sqrt(problem.shape.k)
     else:
         is_known = precision.effective_bits >= FEWEST_BITS
@@ -112,7 +112,7 @@ def lower_precision_of(product: Matrix, problem: Problem) -> str:
 
 
 def _described(precision: Precision, problem: Problem) -> str:
-    name = f" {FORMAT_OF_TYPE[problem.element.name]}" if precision.is_rounded else ""
+    name = f" {FORMAT_OF_TYPE[problem.element.of_results.name]}" if problem.element.rounds_sums else ""
     advice = (
         "" if problem.allowed_precision else f" (if that is meant, allow it with --allow-precision{name})"
     )

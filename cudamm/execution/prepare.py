@@ -216,8 +216,7 @@ def _runner(target: Target[Any], variant: Variant) -> Target[Any]:
 
 def _check_memory(executor: Executor, on_host: bool, problem: Problem, padded_shape: Shape) -> None:
     """Raise UsageError if the matrices of a problem, padding included, do not fit into memory."""
-    size = problem.element.size_bytes
-    on_device = padded_shape.elements * size
+    on_device = padded_shape.bytes_of(problem.element)
     device = host() if on_host else executor
     free = device.free_bytes()
     shapes = f"{problem.shape}" + (f", padded to {padded_shape}," if padded_shape != problem.shape else "")
@@ -239,10 +238,10 @@ def host_bytes_needed(problem: Problem, padded_shape: Shape) -> int:
     """Return the bytes of the host's memory that are needed to run and verify a problem."""
     # The host's memory contains the inputs, a copy of all matrices (shared with a process of the CPU device,
     # or to be copied to a GPU), and float64 versions of the inputs, the product and the error bound.
-    size = problem.element.size_bytes
     return (
-        problem.shape.elements * (size + 8)
-        + padded_shape.elements * 2 * size
+        problem.shape.bytes_of(problem.element)
+        + problem.shape.elements * 8
+        + padded_shape.bytes_of(problem.element) * 2
         + problem.shape.m * problem.shape.n * 24
     )
 

@@ -336,10 +336,11 @@ class _Observed:
 
     def __init__(self, run: Run, problem: Problem) -> None:
         self._problem = problem
-        dtype = run.matrices["C"].dtype
+        dtype, of_inputs = run.matrices["C"].dtype, run.matrices["A"].dtype
         self._guard = GUARD_BYTES // dtype.itemsize
+        self._guard_of_inputs = GUARD_BYTES // of_inputs.itemsize
         self._inputs: dict[str, npt.NDArray[Any]] = {
-            name: run.region(name).view(dtype).astype(np.float64) for name in ("A", "B")
+            name: run.region(name).view(of_inputs).astype(np.float64) for name in ("A", "B")
         }
         words = run.region("C").view(np.uint32).copy()
         before = np.full_like(words, guards_of(run.matrices["C"])["C"])
@@ -389,12 +390,13 @@ class _Observed:
     def _view(self, name: str, rows: int, columns: int, steps: Steps) -> Matrix | None:
         """Return the elements that a kernel reads with these steps; None if it would leave the memory."""
         memory = self._inputs[name]
-        last = self._guard + (rows - 1) * steps[0] + (columns - 1) * steps[1]
+        guard = self._guard_of_inputs
+        last = guard + (rows - 1) * steps[0] + (columns - 1) * steps[1]
         if last >= len(memory):
             return None
         size = memory.itemsize
         view: Matrix = np.lib.stride_tricks.as_strided(
-            memory[self._guard :], (rows, columns), (steps[0] * size, steps[1] * size), writeable=False
+            memory[guard:], (rows, columns), (steps[0] * size, steps[1] * size), writeable=False
         )
         return view
 
@@ -438,7 +440,8 @@ def _bound(a: Matrix, b: Matrix, problem: Problem) -> Matrix:
     For float64 it is doubled, because here sums are computed in float64 too.
     """
     try:
-        rows, columns = error_factors(norms_of(a, b), problem.gamma(max(1, a.shape[1])))
+        relative_bound = problem.gamma(max(1, a.shape[1])) + problem.product_error
+        rows, columns = error_factors(norms_of(a, b), relative_bound)
     except UsageError:  # there is no bound: nothing is near enough
         return np.zeros((a.shape[0], b.shape[1]))
     bound: Matrix = np.outer(rows, columns) * (2 if problem.element.name == "float64" else 1)
@@ -494,13 +497,16 @@ def _factor(product: Matrix, problem: Problem) -> float | None:
     if not reference[place]:
         return None
     exact = float(product[place] / reference[place])
-    factor = float(f"{exact:.4g}")  # rounding errors leave digits behind
-    if not problem.is_exact and abs(factor - 1) < LEAST_FACTOR:
-        return None  # rounding to fewer bits makes products a little smaller too
-    if factor in (0, 1) or (problem.is_exact and factor != exact):
-        return None
-    bound = problem.error_bound * max(1.0, abs(factor)) * 1.5  # the multiplication is rounded too
-    return factor if (np.abs(product - factor * reference) <= bound).all() else None
+    for digits in (2, 3, 4):  # rounding errors leave digits behind, many if the type has few bits
+        factor = float(f"{exact:.{digits}g}")
+        if not problem.is_exact and abs(factor - 1) < LEAST_FACTOR:
+            continue  # rounding to fewer bits makes products a little smaller too
+        if factor in (0, 1) or (problem.is_exact and factor != exact):
+            continue
+        bound = problem.error_bound * max(1.0, abs(factor)) * 1.5  # the multiplication is rounded too
+        if (np.abs(product - factor * reference) <= bound).all():
+            return factor
+    return None
 
 
 def _cut(kept_bits: int) -> Any:
@@ -521,4 +527,5 @@ _ROUNDINGS: dict[str, tuple[tuple[str, Any], ...]] = {
     "float32": _NARROW,
     "float64": (("float32", lambda matrix: matrix.astype(np.float32).astype(np.float64)), *_NARROW),
     "float16": _NARROW[1:],
+    "tf32": _NARROW[1:],
 }

@@ -338,7 +338,7 @@ class _Reader:
                 f"{problem.shape} {problem.element.name} needs {needed / 1e9:,.1f} GB of this machine's "
                 f"memory, verification included; {free / 1e9:,.1f} GB are free",
             )
-        matrices = problem.shape.elements * problem.element.size_bytes
+        matrices = problem.shape.bytes_of(problem.element)
         if matrices + OTHER_BYTES > self._limits.memory_gb * 2**30:
             self.refuse(
                 (*keys, "size"),

@@ -300,8 +300,7 @@ def _sectors(test: GradedTest, own: TraceResult) -> Outcome:
 
     def sectors(access: Access) -> float:
         # A load of float4 is as good as four loads of float.
-        elements = max(1, access.size_bytes // test.element.size_bytes)
-        return access.sectors / access.requests / elements
+        return access.sectors / access.requests / max(1, _elements(access, test))
 
     worst = max(accesses, key=sectors)
     value = sectors(worst)
@@ -330,9 +329,15 @@ def _bank_conflicts(test: GradedTest, own: TraceResult) -> Outcome:
     return (passed if value <= test.at_most else failed)(detail, value, "additional wavefronts per access")
 
 
+def _elements(access: Access, test: GradedTest) -> int:
+    """Return the number of elements that a thread accesses at once."""
+    of_results = test.element.of_results if access.array == "C" else test.element
+    return access.size_bytes // of_results.size_bytes
+
+
 def _of_elements(access: Access, test: GradedTest) -> str:
     """Return a remark on an access of several elements at once, which counts as several accesses."""
-    elements = access.size_bytes // test.element.size_bytes
+    elements = _elements(access, test)
     return f" of an element, {elements} at once," if elements > 1 else ""
 
 

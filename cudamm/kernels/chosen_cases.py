@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cudamm.errors import KernelError, UsageError
 from cudamm.kernels.input_kinds import AnyKind, has_kind
-from cudamm.kernels.method import ELEMENT_TYPES, ElementType, Method
+from cudamm.kernels.method import ELEMENT_TYPES, EXACT_PRODUCTS, ElementType, Method
 from cudamm.kernels.variant import Variant, check_count
 from cudamm.source.expression import Expression, parse_condition
 
@@ -265,7 +265,8 @@ def restricted(cases: Cases, restrictions: Sequence[Expression]) -> Cases:
 def _element(name: str) -> ElementType:
     if name in ELEMENT_TYPES:
         return ELEMENT_TYPES[name]
-    other_names = {other: e.name for e in ELEMENT_TYPES.values() for other in (e.c_name, *e.other_c_names)}
+    types = [ELEMENT_TYPES[exact] for exact in EXACT_PRODUCTS]
+    other_names = {other: e.name for e in types for other in (e.c_name, *e.other_c_names)}
     other_names |= {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
     near = [other_names[name]] if name in other_names else (
         difflib.get_close_matches(name, ELEMENT_TYPES, n=1, cutoff=0.3)

@@ -79,11 +79,12 @@ class RoundingOfSums:
 
 
 def rounding_of_sums(element: ElementType) -> RoundingOfSums:
-    """Return the error of rounding sums to the element type; 0 if sums are kept in that type."""
+    """Return the error of rounding sums to the type of C; 0 if sums are kept in that type."""
     if not element.rounds_sums:
         return RoundingOfSums()
-    least_normal = 2.0**-14 if element.name == "float16" else 2.0**-126
-    roundoff = unit_roundoff(element)
+    of_results = element.of_results
+    least_normal = 2.0**-14 if of_results.name == "float16" else 2.0**-126
+    roundoff = unit_roundoff(of_results)
     return RoundingOfSums(roundoff, least_normal * roundoff)
 
 

@@ -17,7 +17,9 @@ from pathlib import Path
 from cudamm.errors import UsageError
 from cudamm.kernels.method import (
     ELEMENT_TYPES,
+    EXACT_PRODUCTS,
     FULL_WIDTH,
+    ONE_TYPE,
     SIZE_NAMES,
     Language,
     MatrixName,
@@ -172,10 +174,13 @@ def parse_method(
     types = _words(fields.get("types", ""))
     plain = without_comments(code)
     if not types and (language == "python" or _names_type("element", plain, entry)):
-        types = tuple(ELEMENT_TYPES) if _names_type("accumulator", plain, entry) else FULL_WIDTH
+        with_narrow = EXACT_PRODUCTS if names_result(plain) else ONE_TYPE
+        types = with_narrow if _names_type("accumulator", plain, entry) else FULL_WIDTH
     elif not types and language == "cuda":
         default_entry = with_values(entry, {p.name: p.default for p in declared.values()})
-        types = (_element_type(path, matrix_types(preprocessed(code), default_entry, arguments)),)
+        of_matrices = (arguments, *([x if (x == "C") == is_c else "0" for x in arguments] for is_c in (0, 1)))
+        c_types = [matrix_types(preprocessed(code), default_entry, matrices) for matrices in of_matrices]
+        types = (_element_type(path, *c_types),)
     types = types or ("float32",)
     for unknown in set(types) - set(ELEMENT_TYPES):
         raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")
@@ -290,9 +295,34 @@ def _names_type(name: str, code: str, entry: str) -> bool:
     )
 
 
-def _element_type(path: Path, c_types: Sequence[str]) -> str:
-    """Return the element type for the C types of A, B and C; float32 for types that are not known here."""
-    names = {name: e.name for e in ELEMENT_TYPES.values() for name in (e.c_name, *e.other_c_names)}
+def names_result(code: str) -> bool:
+    """Return whether C source without comments has a matrix of type `result`.
+
+    Many files have a variable of this name, which is no type.
+    """
+    return re.search(r"[(,]\s*result\s*\*", code) is not None
+
+
+def _element_type(
+    path: Path, c_types: Sequence[str], of_inputs: Sequence[str], of_results: Sequence[str]
+) -> str:
+    """Return the element type for the C types of A, B and C; float32 for types that are not known here.
+
+    Args:
+        of_inputs: the C types of A and B.
+        of_results: that of C.
+    """
+    for element in ELEMENT_TYPES.values():
+        result = element.of_results
+        if element.result and [element.c_name] == list(of_inputs):
+            if set(of_results) <= {result.c_name, *result.other_c_names}:
+                return element.name
+            raise UsageError(
+                f"{path}: C must have the type {result.c_name} if A and B have {element.c_name}, and has "
+                f"{' and '.join(of_results)}"
+            )
+    types = [ELEMENT_TYPES[name] for name in ONE_TYPE]
+    names = {name: e.name for e in types for name in (e.c_name, *e.other_c_names)}
     found = list(dict.fromkeys(names[c_type] for c_type in c_types if c_type in names))
     others = set(c_types) - names.keys()
     for c_type in sorted(others):

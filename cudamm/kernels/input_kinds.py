@@ -33,7 +33,7 @@ def default_kind(element: ElementType) -> InputKind:
     """Return the kind of inputs that a problem has if none is asked for."""
     if element.is_integer:
         return "integers"
-    return "normal" if element.rounds_sums else "uniform"
+    return "normal" if element.is_narrow else "uniform"
 
 
 def has_kind(element: ElementType, kind: AnyKind) -> bool:

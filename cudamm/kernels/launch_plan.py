@@ -271,7 +271,7 @@ def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap
         )
     rows, columns, *swizzles = (parse(number).whole(names) for number in numbers)
     swizzle = swizzles[0] if swizzles else 0
-    size = names["element"]
+    size = names["result" if matrix == "C" else "element"]
     if not (1 <= rows <= LONGEST_BOX_SIDE and 1 <= columns <= LONGEST_BOX_SIDE):
         raise UsageError(
             f"{variant}: {text} has boxes of {rows} x {columns}; a side is 1 to {LONGEST_BOX_SIDE} elements"

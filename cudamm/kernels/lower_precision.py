@@ -21,6 +21,10 @@ instead, which changes it by up to twice as much; a product has two inputs.
 """
 
 
-def product_error(precision: LowerPrecision) -> float:
-    """Return the largest error of a product in a lower precision, as a share of the product."""
-    return CUTS * 2.0 ** -PRODUCT_BITS[precision] if precision else 0.0
+def product_error(bits: int) -> float:
+    """Return the largest error of a product of two inputs that are rounded or cut, as a share of the product.
+
+    Args:
+        bits: the number of significant bits that the inputs keep; 0 for all.
+    """
+    return CUTS * 2.0**-bits if bits else 0.0

@@ -35,10 +35,14 @@ class ElementType:
         name: NumPy's name, used in options and JSON.
         c_name: the C type that replaces `element` in a source.
         size_bytes: size of one element.
-        significant_bits: number of bits of the fraction, with the leading one; 0 for whole numbers.
+        significant_bits: number of bits of the fraction, with the leading one, that a kernel has to multiply;
+            0 for whole numbers.
         accumulator: name of the type that replaces `accumulator` in a source, in which sums are kept.
         header: CUDA's header that defines the C type; empty for types of the language.
         other_c_names: other names of the C type in CUDA's headers.
+        in_memory: name of the type that the matrices have in memory, if a kernel may round or cut their
+            elements to `significant_bits` before it multiplies them; else empty.
+        result: name of the type of C, which replaces `result` in a source; empty if it is that of A and B.
     """
 
     name: str
@@ -48,6 +52,8 @@ class ElementType:
     accumulator: str
     header: str = ""
     other_c_names: tuple[str, ...] = ()
+    in_memory: str = ""
+    result: str = ""
 
     @property
     def is_integer(self) -> bool:
@@ -55,9 +61,29 @@ class ElementType:
         return not self.significant_bits
 
     @property
-    def rounds_sums(self) -> bool:
-        """Return whether sums are kept in a wider type, and rounded to the element type once."""
+    def is_narrow(self) -> bool:
+        """Return whether a kernel multiplies fewer bits than it adds, as tensor cores do."""
         return self.accumulator != self.name
+
+    @property
+    def rounds_inputs(self) -> bool:
+        """Return whether a kernel may round the elements before it multiplies them."""
+        return bool(self.in_memory)
+
+    @property
+    def rounds_sums(self) -> bool:
+        """Return whether sums are kept in a wider type than C has, and are rounded once."""
+        return self.of_sums != self.of_results
+
+    @property
+    def of_memory(self) -> ElementType:
+        """Return the type that the matrices have in memory."""
+        return ELEMENT_TYPES[self.in_memory or self.name]
+
+    @property
+    def of_results(self) -> ElementType:
+        """Return the type of C."""
+        return ELEMENT_TYPES[self.result or self.in_memory or self.name]
 
     @property
     def of_sums(self) -> ElementType:
@@ -65,16 +91,22 @@ class ElementType:
         return ELEMENT_TYPES[self.accumulator]
 
     @property
+    def bytes_of(self) -> dict[MatrixName, int]:
+        """Return the size of an element of each matrix."""
+        return {"A": self.size_bytes, "B": self.size_bytes, "C": self.of_results.size_bytes}
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """Return NumPy's type of the elements."""
         import numpy  # most commands read methods and make no matrices
 
-        if self.name == "bfloat16":
-            import ml_dtypes  # which adds it to NumPy's types
+        if self.name in ("bfloat16", "float8_e4m3"):
+            import ml_dtypes  # which adds them to NumPy's types
 
-            bfloat16: np.dtype[Any] = numpy.dtype(ml_dtypes.bfloat16)
-            return bfloat16
-        return numpy.dtype(self.name)
+            added = ml_dtypes.bfloat16 if self.name == "bfloat16" else ml_dtypes.float8_e4m3fn
+            of_package: np.dtype[Any] = numpy.dtype(added)
+            return of_package
+        return numpy.dtype(self.in_memory or self.name)
 
 
 ELEMENT_TYPES = {
@@ -85,11 +117,25 @@ ELEMENT_TYPES = {
         ElementType("int32", "int", 4, 0, "int32"),
         ElementType("float16", "__half", 2, 11, "float32", "cuda_fp16.h", ("half",)),
         ElementType("bfloat16", "__nv_bfloat16", 2, 8, "float32", "cuda_bf16.h", ("nv_bfloat16",)),
+        ElementType("tf32", "float", 4, 11, "float32", in_memory="float32"),
+        ElementType("float8_e4m3", "__nv_fp8_e4m3", 1, 4, "float32", "cuda_fp8.h", result="bfloat16"),
     )
 }
 
-FULL_WIDTH = tuple(name for name, element in ELEMENT_TYPES.items() if not element.rounds_sums)
+FULL_WIDTH = tuple(name for name, element in ELEMENT_TYPES.items() if not element.is_narrow)
 """Names of the types whose sums are kept in the type itself."""
+
+EXACT_PRODUCTS = tuple(name for name, element in ELEMENT_TYPES.items() if not element.rounds_inputs)
+"""Names of the types whose elements are multiplied as they are. Each has a C type of its own."""
+
+ONE_TYPE = tuple(name for name in EXACT_PRODUCTS if not ELEMENT_TYPES[name].result)
+"""Those of them in which C has the type of A and B."""
+
+
+def dtype_of_results(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return NumPy's type of C if A and B have a type."""
+    of_inputs = next(element for element in ELEMENT_TYPES.values() if element.dtype == dtype)
+    return of_inputs.of_results.dtype
 
 
 @dataclass(frozen=True)

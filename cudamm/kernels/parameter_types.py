@@ -296,6 +296,8 @@ def _resolve(
         base = " ".join(word for word in base.split() if word != "int")
     if base == "element" and element is not None:
         base = element.c_name
+    if base == "result" and element is not None and element.result:
+        base = element.of_results.c_name
     base = base or ("int" if words else "")
     if base == "CUtensorMap":
         return TENSOR_MAP_LETTER

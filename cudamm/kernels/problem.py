@@ -21,7 +21,7 @@ from cudamm.kernels.error_bound import (
     sums_of_pieces,
 )
 from cudamm.kernels.input_kinds import AnyKind, check_kind, default_kind
-from cudamm.kernels.lower_precision import FORMAT_OF_TYPE, LowerPrecision, product_error
+from cudamm.kernels.lower_precision import FORMAT_OF_TYPE, PRODUCT_BITS, LowerPrecision, product_error
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName
 from cudamm.kernels.random_elements import ElementStream, stream
@@ -60,6 +60,11 @@ class Shape:
     def elements(self) -> int:
         """Return the number of elements of A, B and C together."""
         return self.m * self.k + self.k * self.n + self.m * self.n
+
+    def bytes_of(self, element: ElementType) -> int:
+        """Return the bytes of A, B and C together, if A and B have an element type."""
+        inputs = self.m * self.k + self.k * self.n
+        return inputs * element.size_bytes + self.m * self.n * element.of_results.size_bytes
 
     @property
     def flops(self) -> int:
@@ -179,18 +184,23 @@ class Problem:
         """Return the largest sum of whole numbers up to which all are exact, and are rounded to a number."""
         if self.element.is_integer:
             return 2**31 - 1
-        return LARGEST_FLOAT16 if self.element.name == "float16" else 2**self.element.of_sums.significant_bits
+        is_half = self.element.of_results.name == "float16"
+        return LARGEST_FLOAT16 if is_half else 2**self.element.of_sums.significant_bits
 
     @property
     def _largest_whole(self) -> int:
         """Return the largest absolute value of a whole number of A and B.
 
         Those of a draw are as large as int32 allows, so that no product of bytes or in float32 is right.
+        Those of float8_e4m3 are at most 16, up to which it has every whole number.
         """
         room = self._largest_sum - abs(self.scale.beta) * LARGEST_WHOLE
         of_product = room / max(1.0, abs(self.scale.alpha)) / self.shape.k
         most = math.isqrt(max(1, int(of_product)))
-        return most if self.draw and self.element.is_integer else min(LARGEST_WHOLE, most)
+        if self.element.is_integer:
+            return most if self.draw else min(LARGEST_WHOLE, most)
+        largest_exact: int = 2**self.element.significant_bits
+        return min(LARGEST_WHOLE, largest_exact, most)
 
     @functools.cached_property
     def output(self) -> Matrix:
@@ -202,8 +212,8 @@ class Problem:
         extents = self.shape.m, self.shape.n
         if self.input_kind == "integers":
             whole = random.integers(-LARGEST_WHOLE, LARGEST_WHOLE, extents, np.int32, endpoint=True)
-            return whole.astype(self.element.dtype, copy=False)
-        return random.uniform(-1, 1, extents).astype(self.element.dtype)
+            return whole.astype(self.element.of_results.dtype, copy=False)
+        return random.uniform(-1, 1, extents).astype(self.element.of_results.dtype)
 
     @functools.cached_property
     def reference(self) -> tuple[Matrix, Matrix]:
@@ -217,7 +227,8 @@ class Problem:
         """Return exact sums as the element type rounds them if only these are right, else the sums."""
         if not (self.is_exact and self.element.rounds_sums):
             return sums
-        rounded: Matrix = sums.astype(np.float32).astype(self.element.dtype).astype(np.float64)
+        of_results = self.element.of_results.dtype
+        rounded: Matrix = sums.astype(np.float32).astype(of_results).astype(np.float64)
         return rounded
 
     @property
@@ -232,10 +243,11 @@ class Problem:
     def of_sums(self) -> ElementType:
         """Return the type in which a kernel has to keep its sums.
 
-        It is the element type if that is a 16-bit type and the precision that the user allows.
+        It is the type of C if that is a 16-bit type and the precision that the user allows.
         """
-        is_allowed = FORMAT_OF_TYPE.get(self.element.name) == self.allowed_precision
-        return self.element if is_allowed else self.element.of_sums
+        of_results = self.element.of_results
+        is_allowed = FORMAT_OF_TYPE.get(of_results.name) == self.allowed_precision
+        return of_results if is_allowed else self.element.of_sums
 
     @property
     def rounding_of_sums(self) -> RoundingOfSums:
@@ -269,7 +281,16 @@ class Problem:
             UsageError: k is too large for any bound.
         """
         roundings = self.shape.k + (0 if self.scale == UNSCALED else ROUNDINGS_OF_SCALING)
-        return self.gamma(roundings) + product_error(self.allowed_precision)
+        return self.gamma(roundings) + self.product_error
+
+    @property
+    def product_error(self) -> float:
+        """Return the largest error of a product of two elements, as a share of the product."""
+        if self.is_exact:
+            return 0.0
+        allowed = PRODUCT_BITS.get(self.allowed_precision, 0)
+        of_type = self.element.significant_bits if self.element.rounds_inputs else 0
+        return max(product_error(allowed), product_error(of_type))
 
     def gamma(self, roundings: int) -> float:
         """Return the largest error of sums with a number of roundings, as `error_bound.gamma` does.
@@ -280,7 +301,7 @@ class Problem:
         if self.is_exact:
             return 0.0
         # Tensor cores cut sums off instead of rounding them, which makes an error of up to twice the size.
-        are_cut = self.of_sums != self.element
+        are_cut = self.element.is_narrow and self.of_sums == self.element.of_sums
         return gamma(self.of_sums, 2 * roundings if are_cut else roundings)
 
     @functools.cached_property

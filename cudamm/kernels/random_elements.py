@@ -58,7 +58,7 @@ class ElementStream:
 
     Attributes:
         key: the generator's key.
-        distribution: `uniform` elements are in [-1, 1), or in [-1, 1] if they have 16 bits. The absolute
+        distribution: `uniform` elements are in [-1, 1), or in [-1, 1] if they have 8 or 16 bits. The absolute
             value of `normal` ones is below 4.5.
         largest: largest absolute value of whole numbers.
     """
@@ -100,7 +100,10 @@ class ElementStream:
             whole: Matrix = (chosen >> np.uint64(min(32, width))).astype(np.int64) - self.largest
             return whole
         if self.distribution == "uniform":
-            return bits.astype(np.float32) * np.float32(2.0**-15) - 1  # exact
+            return bits.astype(np.float32) * np.float32(2.0 ** (1 - width)) - 1  # exact
+        if width == 8:  # the bits choose the middle one of 256 quantiles
+            bits = bits.astype(np.uint16) << 8 | 0x80
+            width = 16
         # The upper 16 bits choose a quantile; the others a number between its neighbouring multiples of 2⁻¹².
         low = width - 16
         of_sums = np.dtype(f"f{max(4, bits.itemsize)}")

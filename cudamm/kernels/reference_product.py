@@ -37,7 +37,7 @@ def scaled_sum(product: tuple[Matrix, Matrix], c: Matrix, alpha: float, beta: fl
 def sum_in_k_order(a: Matrix, b: Matrix, element: ElementType) -> Matrix:
     """Return A B, where each element is one running sum over k = 0, 1, …
 
-    Each product and each sum is rounded to the type of the sums, and the last sum to the element type. A
+    Each product and each sum is rounded to the type of the sums, and the last sum to the type of C. A
     kernel that sums in k order without fused multiply-add must compute the same bits.
     """
     of_sums = element.of_sums.dtype
@@ -45,7 +45,7 @@ def sum_in_k_order(a: Matrix, b: Matrix, element: ElementType) -> Matrix:
     total = np.zeros((a.shape[0], b.shape[1]), of_sums)
     for k in range(a.shape[1]):
         total += a[:, k : k + 1] * b[k]
-    return total.astype(element.dtype, copy=False)
+    return total.astype(element.of_results.dtype, copy=False)
 
 
 def product_of_slices(a: Matrix, b: Matrix) -> tuple[Matrix, Matrix]:

@@ -72,10 +72,13 @@ class Variant:
         return dict(self.values)
 
     def names(self, element: ElementType, m: int, n: int, k: int) -> dict[str, int]:
-        """Return the names that expressions may use, with their values; `element` is its size in bytes."""
+        """Return the names that expressions may use, with their values.
+
+        `element` and `result` are the sizes of an element of A and of C, in bytes.
+        """
         sizes = {"M": m, "N": n, "K": k}
         chosen = {name: sizes.get(value, value) for name, value in self.values if name not in sizes}  # type: ignore[arg-type]
-        known = {"element": element.size_bytes} | sizes
+        known = {"element": element.size_bytes, "result": element.of_results.size_bytes} | sizes
         known |= {name: value for name, value in chosen.items() if isinstance(value, int)}
         return evaluated(dict(self.method.numbers), known) if self.method.numbers else known
 

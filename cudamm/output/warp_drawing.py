@@ -239,11 +239,12 @@ def _distance(of: WarpAccess, count_bytes: int) -> str:
     """Return a distance such as `4,096 bytes (1 row)` or `8 bytes (2 elements)`."""
     line = "column" if of.layout.by_column else "row"
     line_bytes = of.layout.leading * of.element_bytes
+    distance = f"{count_bytes:,} byte{'s' * (abs(count_bytes) != 1)}"
     for unit, size in ((line, line_bytes), ("element", of.element_bytes)):
         if count_bytes % size == 0 and of.access.space == "global":
             count = count_bytes // size
-            return f"{count_bytes:,} bytes ({count:,} {unit}{'s' * (abs(count) != 1)})"
-    return f"{count_bytes:,} bytes"
+            return f"{distance} ({count:,} {unit}{'s' * (abs(count) != 1)})"
+    return distance
 
 
 def _cost(of: WarpAccess, period: int) -> str:

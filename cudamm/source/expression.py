@@ -51,7 +51,7 @@ _FUNCTIONS: dict[str, Callable[..., Fraction]] = {
     "floor": lambda x: Fraction(math.floor(x)),
     "min": lambda *x: min(x),
     "max": lambda *x: max(x),
-    # In `sizeof(element)` the value of `element` is already its size in bytes.
+    # In `sizeof(element)` the value of `element` is already its size in bytes, and so is that of `result`.
     "sizeof": lambda x: x,
 }
 _OF_SEVERAL = ("min", "max")
@@ -261,7 +261,7 @@ def _check(tree: ast.expr, text: str) -> None:
             part = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
             raise UsageError(
                 f"“{text.strip()}”: {part} is not arithmetic; there are whole numbers, names, + - * / // %, "
-                "comparisons, and, or, ceil, floor, min, max and sizeof(element)"
+                "comparisons, and, or, ceil, floor, min, max sizeof(element) and sizeof(result)"
             )
         if isinstance(node, ast.Call) and len(node.args) != 1:
             function = ast.unparse(node.func)

@@ -86,6 +86,8 @@ _CUT = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "TM": 4, "TN": 8, "STA
 _TENSOR_MAPS = {"BM": 128, "BN": 128, "BK": 8, "WM": 32, "WN": 64, "TM": 8, "TN": 8, "STAGES": 4}
 _WARP_TILE = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8}
 _SMALL_WARP_TILE = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "TM": 4, "TN": 8}
+_TF32 = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "STAGES": 4, "ROUND": 1}
+_SMALL_TF32 = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4, "ROUND": 1}
 
 _WIDE_TILE = {"BN": 256, "STAGES": 3, "STRIP": 16}
 _SQUARE_TILE = {"BN": 128, "STAGES": 5, "STRIP": 16}
@@ -137,7 +139,13 @@ PREFERENCES = (
         "stream-k", _CUT, (64, 64), "cp.async, few tiles of 64 x 64, cut along K for all multiprocessors",
         tiles=1, k_step=16, since=AMPERE, blocks=2,
     ),
-    # Methods for all element types. TFLOP/s: 52 at 4096 in float32.
+    # The only method for tf32; not measured yet.
+    Preference(
+        "mma-tf32", _TF32, (128, 128), "tensor cores, a tile of 128 x 128 for each multiprocessor",
+        tiles=1, narrowest=65,
+    ),
+    Preference("mma-tf32", _SMALL_TF32, (64, 64), "tensor cores, tiles of 64 x 64"),
+    # Methods for all other element types. TFLOP/s: 52 at 4096 in float32.
     Preference(
         "tma", _TENSOR_MAPS, (128, 128), "bulk copies, a tile of 128 x 128 for each multiprocessor",
         tiles=1, narrowest=65,

@@ -1108,6 +1108,48 @@ def mma(page: Page) -> None:
     page.legend(("piece b of 8 rows, read together by ldmatrix", A_COLOUR), ("the sums of lane 5", C_COLOUR))
 
 
+def mma_tf32(page: Page) -> None:
+    rows, pieces, wide, read = 4, 8, 4, (0, 1)  # pieces in a row; words in a piece; pieces that 8 lanes read
+
+    for left, name, place in (
+        (24, "in order", lambda row, piece: piece),
+        (232, "swizzled", lambda row, piece: piece ^ row % 4 * 2),
+    ):
+        words = [
+            (row * pieces + place(row, piece)) * wide + w
+            for row in range(rows)
+            for piece in read
+            for w in range(wide)
+        ]
+        panel = page.panel(left, 66, 184, 184, (0, BANKS // wide), (0, rows))
+        panel.title(f"B's tile {name}: {several(turns(words), 'turn')}")
+        for row in range(rows):
+            for piece in range(pieces):
+                x, is_read = place(row, piece), piece in read
+                if is_read:
+                    panel.box(x, row, 1, 1, B_COLOUR)
+                text = f"{row}\n{'abcdefgh'[piece]}"
+                panel.text(x + 0.5, row + 0.5, text, 11, colour="white" if is_read else INK)
+        panel.grid(rows, BANKS // wide)
+        panel.below(ticks={0.9: "banks 0–3", BANKS // wide - 0.6: "28–31"}, size=11)
+
+    # Column n of multiplication v is column 4 n + v of 32. Lane i holds the sums of columns 2 i and 2 i + 1.
+    right = page.panel(520, 66, 310, 184, (0, 32), (0, wide))
+    right.title("the columns of each multiplication")
+    for v in range(wide):
+        for n in range(8):
+            is_marked = n // 2 == 1
+            right.box(4 * n + v, v, 1, 1, C_COLOUR if is_marked else pale(C_COLOUR))
+    right.grid(wide, 32, edge=INK)
+    right.below(ticks={column + 0.5: str(column) for column in (0, 8, 15, 23, 31)}, size=11)
+    right.beside(names={v + 0.5: str(v) for v in range(wide)})
+    page.legend(
+        ("what 8 lanes read: pieces a and b of 4 rows", B_COLOUR),
+        ("a multiplication's columns of C", pale(C_COLOUR)),
+        ("those of lane 1", C_COLOUR),
+    )
+
+
 def dmma(page: Page) -> None:
     bk, padding, rows, k = 16, 4, 4, 4
     words_each = 2  # a double is two words
@@ -1554,7 +1596,7 @@ FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_c
            tiled, tiled_transposed, tiled_padded, tiled_bounds, tiled_dynamic, tiled_coarse, double_buffer,
            shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
            fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma,
-           wgmma, warp_specialized, persistent, cluster, bf16x9, tensor_stream_k)  # fmt: skip
+           wgmma, warp_specialized, persistent, cluster, bf16x9, tensor_stream_k, mma_tf32)  # fmt: skip
 
 
 def main() -> None:

@@ -126,39 +126,53 @@ def test_units_of_all_versions_are_converted(value, unit, base):
 def test_the_bound_follows_nsights_rule(compute, memory, bound):
     values = {"compute_percent": compute, "memory_percent": memory}
     assert bound_of(values) == bound
-    sentence = findings_of(values, 4)[0]
+    sentence = findings_of(values, ELEMENT_TYPES["float32"])[0]
     assert f"{compute:.1f}%" in sentence and f"{memory:.1f}%" in sentence and bound in sentence
 
 
 def test_missing_metrics_give_no_bound_and_no_finding():
     assert bound_of({"compute_percent": 90}) is None
-    assert findings_of({}, 4) == []
+    assert findings_of({}, ELEMENT_TYPES["float32"]) == []
 
 
 def test_a_grid_smaller_than_one_wave_is_reported():
     values = {"compute_percent": 3.0, "memory_percent": 5.0}
-    assert "0.25 waves" in findings_of(values | {"waves": 0.25}, 4)[0]
-    assert "waves" not in findings_of(values | {"waves": 4.0}, 4)[0]
+    assert "0.25 waves" in findings_of(values | {"waves": 0.25}, ELEMENT_TYPES["float32"])[0]
+    assert "waves" not in findings_of(values | {"waves": 4.0}, ELEMENT_TYPES["float32"])[0]
 
 
 @pytest.mark.parametrize(
-    ("values", "element_bytes", "words"),
+    ("values", "dtype", "words"),
     [
-        ({"load_sectors_per_request": 16.5}, 4, ["loads are not coalesced", "16.5 sectors", "need 4"]),
-        ({"load_sectors_per_request": 8}, 4, []),
-        ({"load_sectors_per_request": 16}, 8, []),
-        ({"load_sectors_per_request": 17}, 8, ["need 8"]),
-        ({"store_sectors_per_request": 32}, 4, ["stores are not coalesced", "32.0"]),
-        ({"shared_load_conflicts": 750, "shared_load_wavefronts": 1000}, 4, ["loads", "750 of 1,000", "75%"]),
-        ({"shared_store_conflicts": 5000, "shared_store_wavefronts": 10000}, 4, ["stores", "50%"]),
-        ({"shared_load_conflicts": 99, "shared_load_wavefronts": 1000}, 4, []),
-        ({"shared_load_conflicts": 0, "shared_load_wavefronts": 0}, 4, []),
-        ({"achieved_occupancy_percent": 24.5}, 4, ["occupancy is low", "24.5%", "cudamm occupancy"]),
-        ({"achieved_occupancy_percent": 50}, 4, []),
+        (
+            {"load_sectors_per_request": 16.5},
+            "float32",
+            ["loads are not coalesced", "16.5 sectors", "need 4"],
+        ),
+        ({"load_sectors_per_request": 8}, "float32", []),
+        ({"load_sectors_per_request": 16}, "float64", []),
+        ({"load_sectors_per_request": 17}, "float64", ["need 8"]),
+        ({"store_sectors_per_request": 32}, "float32", ["stores are not coalesced", "32.0"]),
+        ({"load_sectors_per_request": 3, "store_sectors_per_request": 4}, "float8_e4m3", ["loads", "need 1"]),
+        (
+            {"load_sectors_per_request": 2, "store_sectors_per_request": 9},
+            "float8_e4m3",
+            ["stores", "need 2"],
+        ),
+        (
+            {"shared_load_conflicts": 750, "shared_load_wavefronts": 1000},
+            "float32",
+            ["loads", "750 of 1,000", "75%"],
+        ),
+        ({"shared_store_conflicts": 5000, "shared_store_wavefronts": 10000}, "float32", ["stores", "50%"]),
+        ({"shared_load_conflicts": 99, "shared_load_wavefronts": 1000}, "float32", []),
+        ({"shared_load_conflicts": 0, "shared_load_wavefronts": 0}, "float32", []),
+        ({"achieved_occupancy_percent": 24.5}, "float32", ["occupancy is low", "24.5%", "cudamm occupancy"]),
+        ({"achieved_occupancy_percent": 50}, "float32", []),
     ],
 )
-def test_a_metric_beyond_its_threshold_is_reported_with_its_cause(values, element_bytes, words):
-    findings = findings_of(values, element_bytes)
+def test_a_metric_beyond_its_threshold_is_reported_with_its_cause(values, dtype, words):
+    findings = findings_of(values, ELEMENT_TYPES[dtype])
     assert len(findings) == bool(words)
     for word in words:
         assert word in findings[0]

@@ -28,7 +28,7 @@ from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.method import ELEMENT_TYPES, MatrixName
 from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import variants
 from cudamm.output.warp_drawing import sentences
@@ -255,6 +255,7 @@ def test_an_access_pattern_is_named_by_its_sectors_or_wavefronts(fields, words):
     assert pattern(dataclasses.replace(ACCESS, **fields)) == words
 
 
+FLOATS: dict[MatrixName, int] = {"A": 4, "B": 4, "C": 4}
 LAUNCH = Launch(Shape(64, 48, 32), (32, 1, 1), (2, 2, 1), 0, (), ())
 
 
@@ -268,7 +269,7 @@ def test_periods_of_a_watched_access_are_its_own_executions():
     ]  # fmt: skip
     accesses, shared = (load, store, shared_load, unknown_array), (SharedArray("As", 512),)
     observation = Observation(accesses, (3,), (1, 1), tuple(requests), (), shared)
-    watched = watched_of(observation, LAUNCH, 4, (1, 1, 0), 0, 2)
+    watched = watched_of(observation, LAUNCH, FLOATS, (1, 1, 0), 0, 2)
     assert watched.to_the_end and watched.block == (1, 1, 0)
     first, second, third = watched.accesses
     assert first.periods == ({0: 0, 1: 128}, {0: 4}) and first.layout == MatrixLayout(64, 32)
@@ -280,7 +281,7 @@ def test_periods_of_a_watched_access_are_its_own_executions():
 def test_the_cells_of_a_matrix_that_is_stored_by_column():
     observation = Observation((ACCESS,), (3,), (1, 1), (Request(0, 0, {0: 0, 1: 256}),), (), ())
     launch = dataclasses.replace(LAUNCH, column_major=("A",))
-    (access,) = watched_of(observation, launch, 4, (0, 0, 0), 0, 2).accesses
+    (access,) = watched_of(observation, launch, FLOATS, (0, 0, 0), 0, 2).accesses
     assert access.layout == MatrixLayout(64, 32, by_column=True)
     assert access.cells(0) == {(0, 0): [0], (0, 1): [1]}
     assert "at a stride of 256 bytes (1 column)" in "".join(sentences(access))

@@ -139,7 +139,9 @@ def test_a_library_is_skipped_with_a_reason_if_it_lacks_the_element_type() -> No
     device = gpu({16: 1.0}, 1.0)
     kernel, library = measured(device, Settings(runs=2, warmup=0), cases(16, problem=int32_problem))
     assert (kernel.status, library.status) == ("ok", "skipped")
-    assert library.reason == "cublas has no product of int32, only of float32, float64, float16, bfloat16"
+    assert (
+        library.reason == "cublas has no product of int32, only of float32, float64, float16, bfloat16, tf32"
+    )
     verified = list(verify_all(InProcessExecutor(device), cases(16, problem=int32_problem), True, silent))
     assert [r.status for r in verified] == ["ok", "skipped"]
     with pytest.raises(UsageError, match="no product of int32"):

@@ -558,12 +558,14 @@ def test_a_kernel_on_faster_units_has_the_ceiling_of_those_units(
 
 
 @pytest.mark.parametrize(("dtype", "times", "is_possible"), [("float32", 2, False), ("bfloat16", 20, True),
-                                                             ("bfloat16", 40, False)])  # fmt: skip
-def test_kernels_in_16_bits_may_be_as_fast_as_tensor_cores(
-    dtype: str, times: int, is_possible: bool, monkeypatch: pytest.MonkeyPatch
+                                                             ("bfloat16", 40, False), ("tf32", 12, True),
+                                                             ("tf32", 20, False)])  # fmt: skip
+def test_kernels_in_types_of_tensor_cores_may_be_as_fast_as_they(
+    write_kernel: WriteKernel, dtype: str, times: int, is_possible: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Libraries use them without a header that says so. `times` is the rate, in float32 multiply-adds."""
-    (variant,) = variants(find("coalesced"), {})
+    source = find("coalesced").source.replace("// sum-order: k", f"// types: {dtype}")
+    (variant,) = variants(read_method(write_kernel(source)), {})
     ceilings = Ceilings(0.00024 / times, 1e9)
     device = ScriptedDevice(repeat(1.0), ceilings=ceilings).with_own_clock(monkeypatch)
     problem = dataclasses.replace(PROBLEM, element=ELEMENT_TYPES[dtype])

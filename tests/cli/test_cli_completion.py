@@ -57,7 +57,12 @@ def test_methods_and_lists_of_methods_are_completed(complete) -> None:
 
 
 def test_types_devices_and_files_are_completed(complete) -> None:
-    assert complete("verify", "--dtype", "float") == ["plain,float32", "plain,float64"]
+    assert complete("verify", "--dtype", "float") == [
+        "plain,float32",
+        "plain,float64",
+        "plain,float16",
+        "plain,float8_e4m3",
+    ]
     assert complete("bench", "--device", "c") == ["plain,cpu"]
     assert complete("bench", "--kernel", "my") == ["file,my"]
     assert complete("bench", "--json", "my") == ["file,my"]

@@ -113,7 +113,7 @@ def test_roofline_has_no_intensity_of_cublas(run) -> None:
 def test_list_names_the_library_and_where_cublas_runs(run) -> None:
     (record,) = run("list -m cublas --json -").records
     assert (record["library"], record["runs_on_host"]) == ("nvmath-python", False)
-    assert record["element_types"] == ["float32", "float64", "float16", "bfloat16"]
+    assert record["element_types"] == ["float32", "float64", "float16", "bfloat16", "tf32"]
     (record,) = run("list -m tiled --json -").records
     assert record["library"] is None
     row = next(line for line in run("list -m cublas").stdout.splitlines() if line.startswith("│ cublas"))

@@ -69,7 +69,7 @@ def test_on_whole_numbers_an_error_within_the_bound_of_rounding_is_wrong(run, tm
 
 def test_verify_leaves_out_types_without_such_numbers_unless_they_are_named(run):
     ended = run("verify -m naive --device cpu -n 16 --inputs normal --json -")
-    assert [r["dtype"] for r in ended.records] == ["float32", "float64", "float16", "bfloat16"]
+    assert [r["dtype"] for r in ended.records] == ["float32", "float64", "float16", "bfloat16", "float8_e4m3"]
     assert {r["inputs"] for r in ended.records} == {"normal"}
     title = run("verify -m naive --device cpu -n 16 --inputs normal").stdout.splitlines()[0]
     assert title.startswith("Verified on ") and title.rstrip().endswith(", normal inputs")

@@ -66,7 +66,7 @@ def test_element_types_stand_below_the_device_if_they_are_not_the_usual_ones(
         ("bf16x9", ["float32"]),
         ("dmma", ["float64"]),
         ("mma", ["float16", "bfloat16"]),
-        ("cublas", ["float32", "float64", "float16", "bfloat16"]),
+        ("cublas", ["float32", "float64", "float16", "bfloat16", "tf32"]),
     ):
         shown = on_terminal(f"list -m {name}", COLUMNS=str(columns), NO_COLOR="1").stdout
         column = 4 if columns == 240 else 1

@@ -77,4 +77,5 @@ def test_full_precision_has_the_bits_of_its_type(run):
     records = run("verify -m tiled --device cpu -n 40x40x100 --json -").records
     assert {r["dtype"]: r["effective_bits"] for r in records} == {
         "float32": 24, "float64": 53, "int32": None, "float16": 11, "bfloat16": 8,
+        "float8_e4m3": 8,
     }  # fmt: skip

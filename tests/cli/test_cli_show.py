@@ -42,11 +42,12 @@ class TestSource:
     def test_a_pipe_gets_the_text_that_the_compiler_gets(self, run) -> None:
         ended = run("show -m tiled --block 16 --dtype float64")
         assert ended.status == 0 and ended.stderr == ""
-        title, *before, directive = ended.stdout.splitlines()[:6]
+        title, *before, directive = ended.stdout.splitlines()[:7]
         assert title == "// tiled BLOCK_SIZE=16, float64"
         assert before[1:] == [
             "#define BLOCK_SIZE 16",
             "typedef double element;",
+            "typedef double result;",
             "typedef double accumulator;",
         ]
         assert directive == '#line 1 "09_tiled.cu"'
@@ -89,7 +90,7 @@ class TestSource:
         assert any(re.match(r" *1 // One thread per element", line) for line in plain)
         assert max(map(len, plain)) <= 120
         without = ESCAPES.sub("", on_terminal("show -m naive --no-numbers", COLUMNS="120").stdout)
-        assert without.splitlines()[6].startswith("// One thread per element")
+        assert without.splitlines()[7].startswith("// One thread per element")
         assert "\x1b[" not in on_terminal("show -m naive", NO_COLOR="1").stdout
 
     def test_markup_and_emoji_in_a_file_are_shown_unchanged(self, run, on_terminal, tmp_path: Path) -> None:
@@ -252,7 +253,7 @@ class TestDiff:
         assert re.match(r"tiled-padded BLOCK_SIZE=32 PAD=0, float32 +tiled-padded \S+ PAD=1", shown[0])
         marked = [line.split() for line in shown if " | " in line]
         assert marked == [["#define", "PAD", "0", "|", "#define", "PAD", "1"]]
-        lines = len((SOURCES / "11_tiled_padded.cu").read_text().splitlines()) + 6
+        lines = len((SOURCES / "11_tiled_padded.cu").read_text().splitlines()) + 7
         assert shown[-1] == (
             f"1 of {lines} lines of tiled-padded BLOCK_SIZE=32 PAD=0 and 1 of {lines} of "
             "tiled-padded BLOCK_SIZE=32 PAD=1 differ."

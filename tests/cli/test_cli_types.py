@@ -7,6 +7,7 @@ import re
 import pytest
 
 from cudamm.kernels.ladder import find
+from cudamm.kernels.method import ELEMENT_TYPES
 
 LEFT_OUT = "cudamm: these methods are omitted because they do not support int32: async-copy\n"
 
@@ -89,3 +90,9 @@ def test_a_users_kernel_without_the_type_is_refused(run, kernel):
     kernel()
     ended = run(f"{COMMANDS[0]} -m all --kernel my.cu --dtype int32")
     assert ended.status == 2 and "my is written for float32, not int32" in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["bench", "verify", "trace", "tune"])
+def test_the_help_names_every_type(run, command):
+    text = " ".join(run(f"{command} --help").stdout.split())
+    assert f"Element type: {', '.join(ELEMENT_TYPES)}. Repeatable." in text

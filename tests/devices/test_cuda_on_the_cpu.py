@@ -57,9 +57,9 @@ REFUSED = {
         before="#include <cuda_fp16.h>\n#define NUMBER half",
         element="NUMBER",
     ),
-    "8-bit and smaller real numbers: `__nv_fp8_e4m3` and the like": Refused(
-        "__nv_fp8_e4m3 x; C[0] = x;",
-        "does not have real numbers of 8 bits or fewer",
+    "Other real numbers of 8 bits and fewer: `__nv_fp8_e5m2`, `__nv_fp8x2_e4m3`, `__nv_fp4_e2m1`, …": Refused(
+        "__nv_fp8_e5m2 x; C[0] = x;",
+        "does not have such real numbers of 8 bits or fewer",
         before="#include <cuda_fp8.h>",
     ),
     "Textures and surfaces, by object and by reference": Refused(

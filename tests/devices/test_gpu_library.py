@@ -28,6 +28,8 @@ from cudamm.kernels.variant import variants
 LIMITS = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024)
 FUNCTION = LibraryFunction("cublas", find("cublas").path)
 HANDLE = 7001
+COMPUTE_32F, FAST_TF32 = 68, 77
+"""Numbers of CUBLAS_COMPUTE_32F and CUBLAS_COMPUTE_32F_FAST_TF32 in cublas_api.h."""
 
 
 class Refused(Exception):
@@ -68,6 +70,32 @@ class Columns:
 
         return call
 
+    def gemm_ex(
+        self, handle: int, transa: int, transb: int, m: int, n: int, k: int, alpha: int,
+        a: int, of_a: int, lda: int, b: int, of_b: int, ldb: int,
+        beta: int, c: int, of_c: int, ldc: int, compute_type: int, algorithm: int,
+    ) -> None:  # fmt: skip
+        """Multiply as cublasGemmEx does, with scalars in float32; FAST_TF32 cuts the inputs."""
+        dtype = {0: np.dtype(np.float32), 2: np.dtype(np.float16), 14: ELEMENT_TYPES["bfloat16"].dtype}[of_a]
+        assert (handle, transa, transb, algorithm) == (HANDLE, 0, 0, -1) and of_a == of_b == of_c
+        assert [ctypes.c_float.from_address(address).value for address in (alpha, beta)] == [1, 0]
+
+        def stored(address: int, leading: int, columns: int) -> np.ndarray:
+            memory = (ctypes.c_char * (leading * columns * dtype.itemsize)).from_address(address)
+            return np.frombuffer(memory, dtype).reshape(columns, leading).T
+
+        left, right = (x.astype(np.float32) for x in (stored(a, lda, k)[:m], stored(b, ldb, n)[:k]))
+        if compute_type == FAST_TF32:
+            left, right = (cut(x) for x in (left, right))
+        else:
+            assert compute_type == COMPUTE_32F
+        stored(c, ldc, n)[:m] = left @ right
+
+
+def cut(matrix: np.ndarray) -> np.ndarray:
+    """Return float32 numbers without their last 13 bits."""
+    return (np.ascontiguousarray(matrix).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+
 
 @pytest.fixture
 def columns(monkeypatch: pytest.MonkeyPatch) -> Columns:
@@ -78,6 +106,11 @@ def columns(monkeypatch: pytest.MonkeyPatch) -> Columns:
     values: dict[str, Any] = {name: stand_in.recorded(name) for name in names} | {
         "sgemm": stand_in.gemm(ctypes.c_float),
         "dgemm": stand_in.gemm(ctypes.c_double),
+        "gemm_ex": stand_in.gemm_ex,
+        "ComputeType": IntEnum(
+            "ComputeType", {"COMPUTE_32F": COMPUTE_32F, "COMPUTE_32F_FAST_TF32": FAST_TF32}
+        ),
+        "GemmAlgo": IntEnum("GemmAlgo", {"DEFAULT": -1}),
         "cuBLASError": Refused,
         "Operation": IntEnum("Operation", {"N": 0, "T": 1}),
         "PointerMode": IntEnum("PointerMode", {"HOST": 0, "DEVICE": 1}),
@@ -141,6 +174,27 @@ def test_the_product_is_row_major(columns: Columns, shape: str, dtype: str) -> N
                  for j in range(dimensions.n)]
                 for i in range(dimensions.m)]  # fmt: skip
     assert c == pytest.approx(np.array(expected), rel=0, abs=1e-5 if dtype == "float32" else 1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "tf32"])
+def test_products_on_tensor_cores_have_sums_in_float32_and_only_those_of_tf32_cut_inputs(
+    columns: Columns, dtype: str
+) -> None:
+    of_type = ELEMENT_TYPES[dtype].dtype
+    random = np.random.default_rng(3)
+    a, b = (random.uniform(-1, 1, shape).astype(of_type) for shape in ((17, 13), (13, 31)))
+    c = np.zeros((17, 31), of_type)
+    (variant,) = variants(find("cublas"), {})
+    launch = plan(variant, parse_shape("17x31x13"), ELEMENT_TYPES[dtype])
+    product = Library(Driver(), FUNCTION).product(dtype)
+    addresses = {"A": a.ctypes.data, "B": b.ctypes.data, "C": c.ctypes.data}
+    product.enqueue(launch, product.arguments(launch, addresses))
+    left, right = (cut(x.astype(np.float32)).astype(np.float64) for x in (a, b))
+    exact = left @ right
+    unit = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "tf32": 2.0**-24}[dtype]
+    assert (np.abs(c.astype(np.float64) - exact) <= unit * np.abs(exact) + 1e-5).all()
+    if dtype == "tf32":
+        assert np.abs(c - a.astype(np.float64) @ b).max() > 1e-4
 
 
 def test_stream_workspace_and_precision_are_set_in_an_order_that_keeps_them(columns: Columns) -> None:

@@ -100,7 +100,7 @@ def test_the_numbers_are_those_of_cudas_header(needs_nvcc: None) -> None:
         "L2_PROMOTION_L2_128B": tensor_map.L2_PROMOTION_128B,
         "FLOAT_OOB_FILL_NONE": tensor_map.OUT_OF_BOUNDS_IS_ZERO,
     }
-    assert len(names) == 12
+    assert len(names) == 13
     checks = [f'static_assert(CU_TENSOR_MAP_{name} == {number}, "{name}");' for name, number in names.items()]
     size = f'static_assert(sizeof(CUtensorMap) == {tensor_map.TENSOR_MAP_BYTES}, "size");'
     text = "\n".join(["#include <cuda.h>", *checks, size])

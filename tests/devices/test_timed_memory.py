@@ -19,7 +19,7 @@ from cudamm.execution.timed_launches import TimedLaunches
 from cudamm.kernels.input_kinds import AnyKind
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Launch
-from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.method import ELEMENT_TYPES, ElementType
 from cudamm.kernels.problem import UNSCALED, Problem, Scale, Shape, parse_shape
 from cudamm.kernels.variant import variants
 from tests.fake_cuda_driver import FakeDriver
@@ -31,8 +31,9 @@ Multiply = Callable[..., None]
 class FakeKernel:
     """A loaded kernel of a user: a function of NumPy that gets A, B, C and their addresses."""
 
-    def __init__(self, driver: FakeDriver, multiply: Multiply, dtype: Any) -> None:
-        self.driver, self.multiply, self.dtype = driver, multiply, dtype
+    def __init__(self, driver: FakeDriver, multiply: Multiply, element: ElementType) -> None:
+        self.driver, self.multiply = driver, multiply
+        self.dtypes = {"A": element.dtype, "B": element.dtype, "C": element.of_results.dtype}
         self.launches: list[dict[str, int]] = []
 
     def arguments(self, launch: Launch, addresses: dict[str, int]) -> list[Any]:
@@ -42,7 +43,9 @@ class FakeKernel:
         (addresses,) = arguments
         self.launches.append(addresses)
         matrices = (
-            layout.matrix_in(self.driver.array(addresses[name], self.dtype, layout.rows * layout.columns))
+            layout.matrix_in(
+                self.driver.array(addresses[name], self.dtypes[name], layout.rows * layout.columns)
+            )
             for name, layout in launch.layouts.items()
         )
         self.multiply(*matrices, addresses)
@@ -50,7 +53,7 @@ class FakeKernel:
 
 
 def product(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
-    wide = a.astype(np.float32) if a.itemsize == 2 else a
+    wide = a.astype(np.float32) if a.itemsize <= 2 else a
     c[:] = wide @ b.astype(wide.dtype)
 
 
@@ -79,7 +82,7 @@ def timed(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     ) -> Any:
         device = GpuDevice(0)
         opened.append(device)
-        kernel = FakeKernel(driver, multiply, ELEMENT_TYPES[element].dtype)
+        kernel = FakeKernel(driver, multiply, ELEMENT_TYPES[element])
         monkeypatch.setattr(device, "_kernel", lambda *_: kernel)
         problem = Problem(
             parse_shape(shape), ELEMENT_TYPES[element], 3, scale, allowed_precision, input_kind=input_kind
@@ -291,6 +294,27 @@ def test_a_scaled_sum_is_judged_with_the_c_of_its_draw(timed: Any) -> None:
     assert timed(scaled, scale=Scale(2, 0.5)).launches.sample(2, 1, True).judged
     with pytest.raises(KernelError, match="right on the first launch only"):
         timed(product, scale=Scale(2, 0.5)).launches.sample(1, 1, True)
+
+
+def cut_to(bits: int) -> Any:
+    def product_of_cut_inputs(a: np.ndarray, b: np.ndarray, c: np.ndarray, addresses: dict[str, int]) -> None:
+        mask = np.uint32(2**32 - 2 ** (24 - bits))
+        left, right = ((np.ascontiguousarray(x).view(np.uint32) & mask).view(np.float32) for x in (a, b))
+        c[:] = left @ right
+
+    return product_of_cut_inputs
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_timed_launches_in_tf32_may_cut_their_inputs_to_11_bits_and_not_to_8(
+    timed: Any, monkeypatch: Any, whole: bool
+) -> None:
+    if not whole:
+        monkeypatch.setattr(gpu_timed_memory, "MOST_TERMS", 24 * 28)
+        monkeypatch.setattr(gpu_timed_memory, "FEWEST_ROWS", 1)
+    assert timed(cut_to(11), element="tf32").launches.sample(3, 1, True).judged_whole is whole
+    with pytest.raises(KernelError, match=r"right on the first launch only"):
+        timed(cut_to(8), element="tf32").launches.sample(1, 1, True)
 
 
 def test_a_lower_precision_than_that_of_the_type_is_found_in_a_timed_launch(timed: Any) -> None:

@@ -86,6 +86,7 @@ ODD_VALUES: dict[str, dict[str, int]] = {
     "wmma": {"WARPS": 3},
     "mma": {"BM": 96, "BN": 64, "BK": 16, "WM": 48, "WN": 32, "STAGES": 4},
     "dmma": {"BM": 48, "BN": 40, "BK": 24, "WM": 16, "WN": 40, "STAGES": 2},
+    "mma-tf32": {"BM": 96, "BN": 64, "BK": 8, "WM": 48, "WN": 32, "STAGES": 3, "ROUND": 0},
 }  # fmt: skip
 """Parameters of each method, other than its defaults. Most values do not occur in the method's header."""
 
@@ -144,8 +145,10 @@ def test_the_product_agrees_with_a_plain_sum(device: Device[Any], method: Method
     if dtype == "int32":
         assert np.array_equal(product, expected)
     else:
-        unit = 2.0**-53 if dtype == "float64" else 2.0**-24
-        of_rounding = {"float16": 2.0**-11, "bfloat16": 2.0**-8}.get(dtype, 0) * np.abs(expected)
+        unit = {"float64": 2.0**-53, "tf32": 2.0**-24 + 2.0**-9 / 30}.get(dtype, 2.0**-24)
+        of_rounding = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float8_e4m3": 2.0**-8}.get(
+            dtype, 0
+        ) * np.abs(expected)
         assert (np.abs(product - expected) < of_rounding + 30 * unit * (np.abs(a) @ np.abs(b)).max()).all()
 
 

@@ -56,6 +56,7 @@ TYPES = (
     "float64",
     "int32",
     "float16",
+    "tf32",
     "element",
     "",
     "FLOAT32",

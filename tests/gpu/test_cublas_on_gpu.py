@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.skipif(bool(missing_package(find("cublas"))), reason="nvmath-python is not installed"),
 ]
 
-FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
+FLOAT32, FLOAT64, TF32 = (ELEMENT_TYPES[name] for name in ("float32", "float64", "tf32"))
 (CUBLAS,) = variants(find("cublas"), {})
 (TILED,) = variants(find("tiled"), {})
 ODD = ("2049x1x3", "1x2049x31", "1000x999x1001", "64x64x65536", "8192x64x33", "3x5x4097")
@@ -48,7 +48,7 @@ def cudamm(*arguments: object, **environment: str) -> subprocess.CompletedProces
     )
 
 
-@pytest.mark.parametrize("element", [FLOAT32, FLOAT64], ids=lambda e: e.name)
+@pytest.mark.parametrize("element", [FLOAT32, FLOAT64, TF32], ids=lambda e: e.name)
 def test_cublas_is_right_on_every_shape(gpu: Any, element: Any) -> None:
     cases = [(CUBLAS, Problem(parse_shape(size), element)) for size in (*VERIFIED_SIZES, *ODD)]
     with InProcessExecutor(gpu) as executor:
@@ -77,17 +77,18 @@ def test_the_product_is_that_of_numpy_and_the_guards_are_unchanged(gpu: Any, dty
     assert np.abs(product - a @ b).max() < 41 * (2.0**-24 if dtype == "float32" else 2.0**-53) * 41
 
 
-def test_cublas_computes_in_float32_and_not_in_tf32(gpu: Any) -> None:
+@pytest.mark.parametrize("element", [FLOAT32, TF32], ids=lambda e: e.name)
+def test_cublas_computes_in_tf32_only_if_that_is_the_type(gpu: Any, element: Any) -> None:
     """The product with a unit matrix keeps 1 + 2⁻¹², which is a float32; a TF32 has a fraction of 10 bits."""
     n = 512
-    problem = Problem(Shape(n, n, n), FLOAT32)
+    problem = Problem(Shape(n, n, n), element)
     with InProcessExecutor(gpu) as executor:
         (case,) = prepare(executor, [(CUBLAS, problem)], True, silent, verified=True)
         with executor.open(case) as run:
             a = np.full((n, n), 1 + 2.0**-12, np.float32)
             run.load(a, np.eye(n, dtype=np.float32))
             run.launch()
-            assert np.array_equal(run.product(), a)
+            assert np.array_equal(run.product(), a) is (element is FLOAT32)
 
 
 @pytest.mark.parametrize("cache", ["cold", "hot"])

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.gpu
 FLOAT32 = ELEMENT_TYPES["float32"]
 PIPELINES = (
     "async-ring", "fragment-prefetch", "lean-loop", "async-copy", "tma", "sliced-k", "stream-k", "mma",
-    "dmma", "wgmma", "warp-specialized", "persistent", "cluster", "bf16x9", "tensor-stream-k",
+    "mma-tf32", "dmma", "wgmma", "warp-specialized", "persistent", "cluster", "bf16x9", "tensor-stream-k",
 )  # fmt: skip
 
 

@@ -72,6 +72,9 @@ def bench(*arguments):
     return json.loads(ended.stdout)["results"]
 
 
+ONLY_METHODS = {"tf32": "mma-tf32"}
+"""The methods of types that `naive` lacks."""
+
 KINDS_OF_TYPES = [
     (dtype, kind)
     for dtype, element in ELEMENT_TYPES.items()
@@ -83,7 +86,7 @@ KINDS_OF_TYPES = [
 @pytest.mark.parametrize("column_major", [(), ("A", "B", "C")])
 @pytest.mark.parametrize(("dtype", "kind"), KINDS_OF_TYPES)
 def test_inputs_that_the_gpu_draws_are_those_of_the_host(gpu, open_run, dtype, kind, column_major):
-    with open_run(gpu, "naive", "37x24x28", dtype) as run:
+    with open_run(gpu, ONLY_METHODS.get(dtype, "naive"), "37x24x28", dtype) as run:
         run.plan = dataclasses.replace(run.plan, column_major=column_major)
         of_host = Problem(Shape(37, 24, 28), ELEMENT_TYPES[dtype], 3, input_kind=kind)
         problem = of_host.redrawn(5, run.plan.shape, column_major, 300)
@@ -95,7 +98,7 @@ def test_inputs_that_the_gpu_draws_are_those_of_the_host(gpu, open_run, dtype, k
 @pytest.mark.parametrize(("dtype", "kind"), KINDS_OF_TYPES)
 @pytest.mark.parametrize("shape", ["300x200x100", "64x64x65504"])
 def test_the_gpu_judges_timed_launches_as_the_host_does(gpu, open_run, dtype, kind, shape):
-    with open_run(gpu, "naive", shape, dtype) as run:
+    with open_run(gpu, ONLY_METHODS.get(dtype, "naive"), shape, dtype) as run:
         problem = Problem(run.plan.shape, ELEMENT_TYPES[dtype], 3, draw=5, window=300, input_kind=kind)
         run.redraw(problem)
         assert run.time([Slot(300)], cold=True) > 0

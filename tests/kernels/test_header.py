@@ -205,7 +205,12 @@ def test_prose_with_colons_is_not_read_as_fields(write_kernel: WriteKernel) -> N
     ("body", "types"),
     [
         ("element *C", ("float32", "float64", "int32")),
-        ("element *C, accumulator sum", tuple(ELEMENT_TYPES)),
+        ("element *C, accumulator sum", ("float32", "float64", "int32", "float16", "bfloat16")),
+        (
+            "result *C, const element *A, accumulator sum",
+            ("float32", "float64", "int32", "float16", "bfloat16", "float8_e4m3"),
+        ),
+        ("int M, int N, int K, const __nv_fp8_e4m3 *A, __nv_fp8_e4m3 *B, nv_bfloat16 *C", ("float8_e4m3",)),
         ("element *C, float accumulator", ("float32", "float64", "int32")),
         ("int M, int N, int K, const half *A, const half *B, half *C", ("float16",)),
         ("int M, int N, int K, const __half *A, const __half *B, __half *C", ("float16",)),

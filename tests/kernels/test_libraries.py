@@ -16,7 +16,7 @@ def test_cublas_is_a_library_method_beside_the_ladder() -> None:
     cublas = find("cublas")
     assert cublas in libraries() and cublas not in ladder()
     assert methods() == (*ladder(), *libraries())
-    assert cublas.element_types == ("float32", "float64", "float16", "bfloat16")
+    assert cublas.element_types == ("float32", "float64", "float16", "bfloat16", "tf32")
     assert cublas.package == "nvmath-python"
     assert cublas.builtin and cublas.summary.endswith(".")
     assert not cublas.runs_on_host and not cublas.is_kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import statistics
 import struct
 import time
@@ -21,6 +22,8 @@ from cudamm.kernels.problem import MOST_ELEMENTS, Problem, Scale, Shape, check_s
 
 FLOAT32, FLOAT64, INT32 = (ELEMENT_TYPES[name] for name in ("float32", "float64", "int32"))
 FLOAT16, BFLOAT16 = ELEMENT_TYPES["float16"], ELEMENT_TYPES["bfloat16"]
+IN_MEMORY = {"tf32": "float32", "float8_e4m3": "float8_e4m3fn"}
+"""NumPy's types of matrices whose type has another name in NumPy."""
 KINDS_OF_TYPES = [
     pytest.param(element, kind, id=f"{name}-{kind}")
     for name, element in ELEMENT_TYPES.items()
@@ -46,7 +49,7 @@ def test_inputs_depend_only_on_the_seed(element) -> None:
     assert a.shape == (20, 40)
     assert b.shape == (40, 30)
     assert a.dtype == b.dtype
-    assert (a.dtype.name, a.itemsize) == (element.name, element.size_bytes)
+    assert (a.dtype.name, a.itemsize) == (IN_MEMORY.get(element.name, element.name), element.size_bytes)
     assert np.array_equal(a, again_a)
     assert np.array_equal(b, again_b)
     assert not np.array_equal(a, other_a)
@@ -57,6 +60,18 @@ def half_of(x: float) -> float:
     """Return a number rounded to float16."""
     rounded: float = struct.unpack("<e", struct.pack("<e", x))[0]
     return rounded
+
+
+E4M3 = sorted(
+    Fraction(8 * (e > 0) + f, 8) * Fraction(2) ** (max(e, 1) - 7) for e in range(16) for f in range(8)
+)[:-1]
+"""The numbers of float8_e4m3 that are not negative, in the order of their bits; the last bits are a NaN."""
+
+
+def e4m3_of(x: float) -> float:
+    """Return a number rounded to float8_e4m3; of two that are as near, the one with even bits."""
+    near = min(range(len(E4M3)), key=lambda bits: (abs(E4M3[bits] - abs(Fraction(x))), bits % 2))
+    return math.copysign(float(E4M3[near]), x)
 
 
 def bfloat16_of(x: float) -> float:
@@ -102,11 +117,15 @@ def test_inputs_are_the_same_on_every_machine(element, kind: InputKind, window: 
         first = 8 * window
         words = [word for step in range(first, first + 12) for word in philox(step + 1, key)]
         halves = [half for word in words for half in (word & 0xFFFFFFFF, word >> 32)]
+        eighths = [word >> shift & 0xFF for word in words for shift in range(0, 64, 8)]
         quarters = [word >> shift & 0xFFFF for word in words for shift in (0, 16, 32, 48)]
         normal = [quantile(quarter) * 2.0**-12 for quarter in quarters]
         expected: list[float] = {
             "float16 uniform": [half_of(quarter * 2.0**-15 - 1) for quarter in quarters],
             "bfloat16 uniform": [bfloat16_of(quarter * 2.0**-15 - 1) for quarter in quarters],
+            "float8_e4m3fn uniform": [e4m3_of(eighth * 2.0**-7 - 1) for eighth in eighths],
+            "float8_e4m3fn normal": [e4m3_of(quantile(eighth << 8 | 128) * 2.0**-12) for eighth in eighths],
+            "float8_e4m3fn integers": [(eighth * 33 >> 8) - 16 for eighth in eighths],
             "float32 uniform": [(half >> 8) * 2.0**-23 - 1 for half in halves],
             "float64 uniform": [(word >> 11) * 2.0**-52 - 1 for word in words],
             "float16 normal": [half_of(x) for x in normal],
@@ -125,7 +144,7 @@ def test_inputs_are_the_same_on_every_machine(element, kind: InputKind, window: 
             "int32 integers": [
                 (half * (2 * 17515 + 1) >> 32) - 17515 for half in halves
             ],  # 7 * 17515² < 2**31
-        }.get(f"{element.name} {kind}", [0.0] * 200)
+        }.get(f"{IN_MEMORY.get(element.name, element.name)} {kind}", [0.0] * 200)
         assert drawn.reshape(-1).astype(np.float64).tolist() == expected[: drawn.size]
 
 
@@ -133,7 +152,8 @@ def test_the_kind_of_inputs_depends_on_the_element_type_unless_one_is_asked_for(
     kinds = {element.name: Problem(Shape(1, 1, 1), element).input_kind for element in ELEMENT_TYPES.values()}
     assert kinds == {
         "float32": "uniform", "float64": "uniform", "int32": "integers", "float16": "normal",
-        "bfloat16": "normal",
+        "bfloat16": "normal", "tf32": "normal",
+        "float8_e4m3": "normal",
     }  # fmt: skip
     assert Problem(Shape(1, 1, 1), FLOAT16) == Problem(Shape(1, 1, 1), FLOAT16, input_kind="normal")
     assert Problem(Shape(1, 1, 1), FLOAT16) != Problem(Shape(1, 1, 1), FLOAT16, input_kind="uniform")
@@ -157,12 +177,15 @@ def test_all_sums_of_whole_numbers_are_exact(element, k: int) -> None:
     problem.check_inputs()
     limit = {"int32": 2**31 - 1, "float64": 2**53, "float16": 65504}.get(element.name, 2**24)
     largest = problem.streams[0].largest
-    assert 1 <= largest <= 100
-    assert largest == 100 or k * (largest + 1) ** 2 > limit
+    most = 16 if element.name == "float8_e4m3" else 100
+    assert 1 <= largest <= most
+    assert largest == most or k * (largest + 1) ** 2 > limit
     assert k * largest**2 <= limit
     assert not problem.error_bound.any()
     exact = problem.inputs[0].astype(int) @ problem.inputs[1].astype(int)
-    rounded = {"float16": half_of, "bfloat16": bfloat16_of}.get(element.name, float)
+    rounded = {"float16": half_of, "bfloat16": bfloat16_of, "float8_e4m3": bfloat16_of}.get(
+        element.name, float
+    )
     assert problem.reference[0].tolist() == [[rounded(x) for x in row] for row in exact.tolist()]
     assert not problem.reference[1].any()
 
@@ -225,7 +248,7 @@ def test_inputs_have_both_signs_and_spread_over_their_range(element) -> None:
         assert (matrix < 0).mean() == pytest.approx(0.5, abs=0.1)
         assert (matrix > 0).mean() == pytest.approx(0.5, abs=0.1)
         assert 0.9 * largest < np.abs(matrix).max() <= largest
-        assert len(np.unique(matrix)) > 150
+        assert len(np.unique(matrix)) > (60 if element.size_bytes == 1 else 150)
 
 
 @pytest.mark.parametrize("k", [1, 2, 100, 214_748, 214_749, 10**6, 10**8, 2**31 - 1])

@@ -347,10 +347,8 @@ def test_a_source_is_shown_with_its_substitutions() -> None:
     assert "The source is that of this version" in content.text
     assert content.texts["pre"] == [find("tiled-coarse").source]
     substituted = content.tables["Substitutions in tiled-coarse"][1][2]
-    assert (
-        substituted
-        == "#define COARSE 2; #define BLOCK_SIZE 16; typedef float element; typedef float accumulator;"
-    )
+    types = "typedef float element; typedef float result; typedef float accumulator;"
+    assert substituted == f"#define COARSE 2; #define BLOCK_SIZE 16; {types}"
     marked = {a["title"] for tag, a in content.tags if tag == "b" and a.get("class") == "parameter"}
     assert marked == {"COARSE = 2", "BLOCK_SIZE = 16", "element = float32"}
 

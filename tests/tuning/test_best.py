@@ -340,6 +340,13 @@ def preferred_at(text: str, place: Place = HOPPER, dtype: str = "float32") -> Va
 def test_every_preferred_variant_can_be_launched(arch: str, dtype: str) -> None:
     place, element = of_architecture(find_architecture(arch)), ELEMENT_TYPES[dtype]
     for text in SHAPES:
+        # Tensor cores before sm_80 have no tf32. The one method for it has too small a grid for so many rows.
+        if dtype == "tf32" and (int(arch[3:]) < 80 or text == "10000000x1x1"):
+            with pytest.raises(
+                UsageError, match=f"no kernel of the ladder can compute {text} tf32 on {arch}"
+            ):
+                preferred_at(text, place, dtype)
+            continue
         variant = preferred_at(text, place, dtype)
         method, values = variant.method, variant.params
         launch = plan(variant, Shape(*map(int, text.split("x"))), element)
@@ -408,7 +415,9 @@ def test_the_order_of_preference_is_documented() -> None:
     stated = []
     for preference in PREFERENCES:
         method, since = find(preference.method), "sm_{}{}".format(*preference.since)
-        types = "all" if len(method.element_types) == len(ELEMENT_TYPES) else ", ".join(method.element_types)
+        missing = [name for name in ELEMENT_TYPES if name not in method.element_types]
+        few = f"all but {' and '.join(missing)}"
+        types = few if len(missing) < 3 else ", ".join(method.element_types)
         needs = method.needs or (since if preference.since > (1, 0) else "")
         tile = "{} x {}".format(*preference.tile)
         stated.append([f"`{method.name}`", tile, types, needs, str(preference.narrowest)])

@@ -36,7 +36,7 @@ struct Stream {
     int largest;  // of whole numbers
 
     // Each of these makes an element of as many random bits as it has. Every result is exact, but for the rounding
-    // of normal numbers, and of 16-bit elements, to their type.
+    // of normal numbers, and of elements of 8 and 16 bits, to their type.
     __device__ int whole(word64 bits, int width) const { return (int)(bits * (2 * largest + 1) >> width) - largest; }
 
     __device__ void make(word64 bits, float &x) const {
@@ -60,6 +60,13 @@ struct Stream {
         if (distribution == UNIFORM) x = T(bits * (2 / 65536.0f) - 1);
         else if (distribution == INTEGERS) x = T((float)whole(bits, 16));
         else x = T(normal_quantiles[bits] * (1 / 4096.0f));
+    }
+
+    // Of eight bits a quantile is the middle one of 256.
+    __device__ void make(word64 bits, __nv_fp8_e4m3 &x) const {
+        if (distribution == UNIFORM) x = __nv_fp8_e4m3(bits * (2 / 256.0f) - 1);
+        else if (distribution == INTEGERS) x = __nv_fp8_e4m3((float)whole(bits, 8));
+        else x = __nv_fp8_e4m3(normal_quantiles[bits << 8 | 0x80] * (1 / 4096.0f));
     }
 };
 
@@ -113,7 +120,8 @@ struct Sum {
         value += term;
         size += fabs(term);
     }
-    __device__ double error_of(T c) const { return fabs(to_double(c) - value); }
+    template <typename R>
+    __device__ double error_of(R c) const { return fabs(to_double(c) - value); }
 };
 
 // For double the rounding error of each product and of each addition is kept too, which gives about twice the
@@ -146,12 +154,12 @@ struct FoundRows {
 
 // Compares some rows of C (m x n) with sums of higher precision of the products of A's row and B's column. The
 // bound on an element's error is `gamma` times the sum of the sizes of its products, and the error of rounding the
-// sum to T: a share of it, and at least `least`. If the bound is 0, C has to be the exact sum, rounded to T. The
+// sum to R: a share of it, and at least `least`. If the bound is 0, C has to be the exact sum, rounded to R. The
 // index of an element is that in the chosen rows: position * n + column.
 const int EDGE = 32;
 
-template <typename T>
-__device__ void judge_rows(const T *a, Strides a_strides, const T *b, Strides b_strides, const T *c,
+template <typename T, typename R>
+__device__ void judge_rows(const T *a, Strides a_strides, const T *b, Strides b_strides, const R *c,
                            Strides c_strides, const int *rows, int row_count, int n, int k, double gamma,
                            double rounding, double least, FoundRows *found) {
     __shared__ T a_tile[EDGE][EDGE], b_tile[EDGE][EDGE];
@@ -161,9 +169,9 @@ __device__ void judge_rows(const T *a, Strides a_strides, const T *b, Strides b_
     for (int from = 0; from < k; from += EDGE) {
         const int a_col = from + threadIdx.x, b_row = from + threadIdx.y;
         const bool has_a = position < row_count && a_col < k, has_b = b_row < k && col < n;
-        a_tile[threadIdx.y][threadIdx.x] = has_a ? a[row * a_strides.row + (word64)a_col * a_strides.column] : T(0);
+        a_tile[threadIdx.y][threadIdx.x] = has_a ? a[row * a_strides.row + (word64)a_col * a_strides.column] : T(0.0f);
         b_tile[threadIdx.y][threadIdx.x] =
-            has_b ? b[(word64)b_row * b_strides.row + (word64)col * b_strides.column] : T(0);
+            has_b ? b[(word64)b_row * b_strides.row + (word64)col * b_strides.column] : T(0.0f);
         __syncthreads();
         for (int i = 0; i < EDGE; ++i) sum.add(a_tile[threadIdx.y][i], b_tile[i][threadIdx.x]);
         __syncthreads();
@@ -171,7 +179,7 @@ __device__ void judge_rows(const T *a, Strides a_strides, const T *b, Strides b_
     word64 wrong = 0, worst = 0;
     if (position < row_count && col < n) {
         const double bound = gamma * sum.size + rounding * fabs(sum.value) + least;
-        if (bound == 0) sum.value = nearest<T>(sum.value);
+        if (bound == 0) sum.value = nearest<R>(sum.value);
         const double error = sum.error_of(c[row * c_strides.row + (word64)col * c_strides.column]);
         wrong = !(error <= bound);  // also for NaN
         const float excess = error == 0 ? 0 : bound > 0 ? (float)(error / bound) : INFINITY;
@@ -230,7 +238,8 @@ __device__ void gather(const T *matrix, Strides strides, const int *rows, int ro
 
 // ---- The kernels, for each element type ---------------------------------------------------------------
 
-#define KERNELS_FOR(T, name)                                                                                        \
+// Matrices A and B have elements of type T, and C of type R.
+#define KERNELS_FOR(T, R, name)                                                                                      \
     extern "C" __global__ void draw_##name(T *memory, word64 bytes, word64 first, word64 second, int distribution,  \
                                            int largest) {                                                           \
         draw(memory, bytes, Stream{{first, second}, distribution, largest});                                        \
@@ -240,7 +249,7 @@ __device__ void gather(const T *matrix, Strides strides, const int *rows, int ro
         count_unlike(memory, bytes, Stream{{first, second}, distribution, largest}, unlike);                        \
     }                                                                                                               \
     extern "C" __global__ void judge_rows_##name(const T *a, int a_row, int a_column, const T *b, int b_row,        \
-                                                 int b_column, const T *c, int c_row, int c_column, const int *rows, \
+                                                 int b_column, const R *c, int c_row, int c_column, const int *rows, \
                                                  int row_count, int n, int k, double gamma, double rounding,        \
                                                  double least, FoundRows *found) {                                  \
         judge_rows(a, Strides{a_row, a_column}, b, Strides{b_row, b_column}, c, Strides{c_row, c_column}, rows,     \
@@ -255,8 +264,9 @@ __device__ void gather(const T *matrix, Strides strides, const int *rows, int ro
         gather(matrix, Strides{row, column}, rows, row_count, columns, column_count, elements);                     \
     }
 
-KERNELS_FOR(float, float32)
-KERNELS_FOR(double, float64)
-KERNELS_FOR(int, int32)
-KERNELS_FOR(__half, float16)
-KERNELS_FOR(__nv_bfloat16, bfloat16)
+KERNELS_FOR(float, float, float32)
+KERNELS_FOR(double, double, float64)
+KERNELS_FOR(int, int, int32)
+KERNELS_FOR(__half, __half, float16)
+KERNELS_FOR(__nv_bfloat16, __nv_bfloat16, bfloat16)
+KERNELS_FOR(__nv_fp8_e4m3, __nv_bfloat16, float8_e4m3)

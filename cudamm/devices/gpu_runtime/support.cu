@@ -97,10 +97,13 @@ __device__ void judge(const T *c, int ld, int rows, int cols, const double *refe
     }
 }
 
-#define REFERENCE_FOR(T, name)                                                                                      \
+#define PRODUCT_FOR(T, name)                                                                                        \
     extern "C" __global__ void product_##name(const T *a, const T *b, double *c, int m, int n, int k) {             \
         product(a, b, c, m, n, k);                                                                                  \
-    }                                                                                                               \
+    }
+
+#define REFERENCE_FOR(T, name)                                                                                      \
+    PRODUCT_FOR(T, name)                                                                                            \
     extern "C" __global__ void judge_##name(const T *c, int ld, int rows, int cols, const double *reference,        \
                                             const double *row_factors, const double *col_factors, double rounding,  \
                                             double least, Found *found) {                                           \
@@ -111,6 +114,7 @@ REFERENCE_FOR(float, float32)
 REFERENCE_FOR(int, int32)
 REFERENCE_FOR(__half, float16)
 REFERENCE_FOR(__nv_bfloat16, bfloat16)
+PRODUCT_FOR(__nv_fp8_e4m3, float8_e4m3)  // whose C is judged as bfloat16
 
 // Counts the words that differ from `expected`, such as guards that a kernel overwrote.
 extern "C" __global__ void count_changed(const unsigned *words, word64 count, unsigned expected, word64 *changed) {

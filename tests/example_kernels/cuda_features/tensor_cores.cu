@@ -7,6 +7,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <mma.h>
 
 #define CHECK(value, expected)                                                            \
@@ -143,6 +144,15 @@ __global__ void tensor_cores(int *C) {
     CHECK(wide_floats.x >= 0.99f * t * t && wide_floats.y == 4.25f, 1);
     CHECK(__bfloat16_as_ushort(__hneg(w)), 0xbe80);
     CHECK((float)__nv_bfloat16(3e38f) > 2e38f && __hisinf((half)3e38f), 1);
+
+    // feature: float8: `__nv_fp8_e4m3`, converted from and to float, double, half and bfloat16
+    __shared__ __nv_fp8_e4m3 small_pool[64];
+    small_pool[t] = __nv_fp8_e4m3(t % 16 / 2.0f);
+    __syncthreads();
+    CHECK((float)small_pool[63 - t] * 2, 15 - t % 16);
+    CHECK((float)__nv_fp8_e4m3(8.5f) == 8 && (float)__nv_fp8_e4m3(9.5f) == 10, 1);  // a tie goes to the even digit
+    CHECK((double)__nv_fp8_e4m3(-1000.0) == -448 && (float)__nv_fp8_e4m3(half(0.75f)) == 0.75f, 1);
+    CHECK((float)(__nv_bfloat16)__nv_fp8_e4m3(__nv_bfloat16(3.5f)) == 3.5f, 1);
 
     // feature: Tensor cores: `nvcuda::wmma` with half, bfloat16, TF32, double and 8-bit whole numbers
     __shared__ alignas(32) char memory[2][14000];

@@ -14,7 +14,7 @@
 // threads:   BM / WM * (BN / WN) * 32
 // grid:      ceil(N / BN), ceil(M / BM)
 // shared-bytes: STAGES * (BM * BK + BK * BN) * 4
-// requires:  N % 4 == 0, K % 4 == 0, BM % WM == 0, BN % WN == 0, WM % 16 == 0, WN % 32 == 0,
+// requires:  N % 4 == 0, K % 4 == 0, STAGES >= 2, BM % WM == 0, BN % WN == 0, WM % 16 == 0, WN % 32 == 0,
 //            32 % BK == 0, BK % 8 == 0, BM // WM * (BN // WN) <= 16,
 //            (WM * WN // 32 + 64) * BM // WM * (BN // WN) * 32 <= 64 * 1024,
 //            STAGES * (BM * BK + BK * BN) * 4 <= 99 * 1024
@@ -26,13 +26,14 @@
 // the last bits are left out, with ROUND=1 the elements are rounded first: one more instruction for each element of a
 // fragment, and less than half of the error.
 //
-// The scheme is that of `mma`, with A 16 x 8 and B 8 x 8 in an instruction. ldmatrix knows no elements of 32 bits. But a
-// row of 16 bytes can be 4 floats instead of 8 halves: then each lane receives one float, the right one for A. B would
-// have to be transposed, and ldmatrix would tear its floats apart. So the lanes read B themselves.
+// The scheme is that of `mma`, with A 16 x 8 and B 8 x 8 in an instruction. ldmatrix knows no elements of 32 bits. But
+// a row of 16 bytes can be 4 floats instead of 8 halves: then each lane receives one float, the right one for A. B
+// would have to be transposed, and ldmatrix would tear its floats apart. So the lanes read B themselves.
 //
 // The product does not change if the columns of B and of C change places in the same way. A lane therefore reads 4
-// neighbouring elements of a row of B in one load, one for each of 4 multiplications. Multiplication j has the columns j,
-// j + 4, j + 8, ... of 32, and a lane ends up with 8 neighbouring elements of a row of C, which are stored as they are.
+// neighbouring elements of a row of B in one load, one for each of 4 multiplications. Multiplication j has the columns
+// j, j + 4, j + 8, ... of 32, and a lane ends up with 8 neighbouring elements of a row of C, which are stored as they
+// are.
 //
 // Eight lanes read at once: 4 rows of B, and in each of them 2 pieces of 16 bytes. The exclusive or of a piece's number
 // with twice the row's puts them into different banks.

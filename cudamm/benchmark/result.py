@@ -231,7 +231,8 @@ class Result:
         return self._plain_fields() | self._verdict_fields()
 
     def _plain_fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _PLAIN_FIELDS} | chosen_record(self.chosen_by)
+        fields = {name: getattr(self, name) for name in _PLAIN_FIELDS}
+        return fields | {"column_major": list(self.column_major)} | chosen_record(self.chosen_by)
 
     def _verdict_fields(self) -> dict[str, Any]:
         return {name: getattr(self.verdict, name) for name in _VERDICT_FIELDS}

@@ -72,6 +72,7 @@ def ptxas(method: str, arch: str, tmp_path: Path, *defines: str) -> tuple[int, i
         "-v",
         "-Delement=float",
         "-Daccumulator=float",
+        "-Dresult=float",
     ]
     command += defines
     command += ["-o", tmp_path / "o", find(method).path]

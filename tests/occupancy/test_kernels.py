@@ -64,16 +64,9 @@ def read(path: Path, **given: str | tuple[int, ...]) -> Method:
 
 def ptxas(method: str, arch: str, tmp_path: Path, *defines: str) -> tuple[int, int]:
     """Return registers per thread and static shared memory, as ptxas prints them for the method's file."""
-    command = [
-        find_nvcc(),
-        f"-arch={arch}",
-        "-cubin",
-        "-Xptxas",
-        "-v",
-        "-Delement=float",
-        "-Daccumulator=float",
-        "-Dresult=float",
-    ]
+    types = tmp_path / "types.h"
+    types.write_text("typedef float element, accumulator, result;")
+    command = [find_nvcc(), f"-arch={arch}", "-cubin", "-Xptxas", "-v", "-include", types]
     command += defines
     command += ["-o", tmp_path / "o", find(method).path]
     log = subprocess.run(command, capture_output=True, text=True, check=True).stderr

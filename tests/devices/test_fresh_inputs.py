@@ -132,7 +132,11 @@ def stream_values(of_stream: ElementStream, size_bytes: int) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("dtype", "distribution"),
     [
-        (dtype, distribution)
+        pytest.param(
+            dtype,
+            distribution,
+            marks=[pytest.mark.long] if distribution == "normal" and dtype != "float32" else [],
+        )
         for dtype in ELEMENT_TYPES
         for distribution in DISTRIBUTIONS
         if dtype != "int32" or distribution == "integers"

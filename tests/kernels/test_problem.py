@@ -62,16 +62,17 @@ def half_of(x: float) -> float:
     return rounded
 
 
-E4M3 = sorted(
-    Fraction(8 * (e > 0) + f, 8) * Fraction(2) ** (max(e, 1) - 7) for e in range(16) for f in range(8)
-)[:-1]
+E4M3 = sorted((8 * (e > 0) + f) * 2.0 ** (max(e, 1) - 10) for e in range(16) for f in range(8))[:-1]
 """The numbers of float8_e4m3 that are not negative, in the order of their bits; the last bits are a NaN."""
 
 
 def e4m3_of(x: float) -> float:
-    """Return a number rounded to float8_e4m3; of two that are as near, the one with even bits."""
-    near = min(range(len(E4M3)), key=lambda bits: (abs(E4M3[bits] - abs(Fraction(x))), bits % 2))
-    return math.copysign(float(E4M3[near]), x)
+    """Return a number rounded to float8_e4m3; of two that are as near, the one with even bits.
+
+    The differences are exact if the number is a multiple of 2⁻⁴⁴, and at most 448.
+    """
+    near = min(range(len(E4M3)), key=lambda bits: (abs(E4M3[bits] - abs(x)), bits % 2))
+    return math.copysign(E4M3[near], x)
 
 
 def bfloat16_of(x: float) -> float:

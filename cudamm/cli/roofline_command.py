@@ -186,9 +186,8 @@ def roofline_command(
         roofs = sheet.roofs.of(chosen)
 
         def bounds(report_progress: ReportProgress) -> Iterator[RooflineResult]:
-            list(
-                roofline.bounds(chosen, roofs, fmad, limits=sheet.limits)
-            )  # refuses a case before any is traced
+            # The first pass refuses a case before any is traced.
+            list(roofline.bounds(chosen, roofs, fmad, limits=sheet.limits))
             counted = counted_traffic(chosen, TRACE_ARCH, fmad, report_progress, timeout_s)
             yield from roofline.bounds(chosen, roofs, fmad, counted, sheet.limits)
 

@@ -127,8 +127,9 @@ class FakeDriver:
         return Allocation(self, size_bytes)
 
     def array(self, address: Any, dtype: Any, count: int) -> np.ndarray:
-        """Return a view of device memory; fails if it is not all of one allocation."""
+        """Return a view of device memory; fails if it is not all of one allocation, or is not aligned."""
         begin, size_bytes = int(address), np.dtype(dtype).itemsize * count
+        assert begin % min(np.dtype(dtype).itemsize, 16) == 0, "misaligned address"
         owners = [
             a
             for a in (*self.allocations, *self.variables.values())

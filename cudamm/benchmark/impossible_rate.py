@@ -8,9 +8,9 @@ from cudamm.devices.device import Ceilings
 from cudamm.execution.case import Case
 
 ARITHMETIC_TOLERANCE = 1.05
-"""Factor by which GFLOP/s may exceed the measured ceiling, which has an error of its own."""
+"""Factor by which GFLOP/s may exceed the ceiling; a measured ceiling has an error of its own."""
 TRAFFIC_TOLERANCE = 1.25
-"""Factor by which GB/s read may exceed the measured ceiling, which is that of a copy: it also writes."""
+"""Factor by which GB/s read may exceed the ceiling; a measured one is that of a copy, which also writes."""
 
 TENSOR_CORES = {"float16": 32, "bfloat16": 32, "tf32": 16, "float8_e4m3": 64}
 """Upper bounds for the rates of element types on tensor cores, relative to that of float32 FMAs.

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Any
 
 from cudamm.benchmark.early_drop import is_first_launch_too_slow, is_too_slow
 from cudamm.benchmark.impossible_rate import impossible_rate
@@ -26,7 +27,9 @@ from cudamm.benchmark.sampling_policy import (
     pause_before_retake_s,
     samples_per_turn,
 )
-from cudamm.devices.device import Ceilings
+from cudamm.benchmark.theoretical_rates import not_below_theoretical
+from cudamm.devices.device import Ceilings, Target
+from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import KernelError
 from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.execution.executor import Executor, SampleBatch
@@ -347,6 +350,9 @@ class _Benchmark:
         case, ceilings = candidate.case, self._ceilings(candidate.case)
         if ceilings is None:
             return ""
+        target: Target[Any] = self._executor.target
+        if isinstance(target, GpuTarget):
+            ceilings = not_below_theoretical(ceilings, target)
         is_cold = self._cache(case) == "cold"
         return impossible_rate(case, candidate.median_ms, ceilings, is_cold=is_cold)
 

@@ -24,6 +24,7 @@ from typing import Any, Literal
 from cudamm.benchmark.measure import bench
 from cudamm.benchmark.result import Result, Status
 from cudamm.benchmark.sampling_policy import Settings
+from cudamm.benchmark.theoretical_rates import theoretical_bandwidth, theoretical_peaks
 from cudamm.compile.program import program
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import Ceilings, DeviceInfo, Peak, Target, Unit
@@ -156,52 +157,10 @@ def measured(ceilings: Ceilings) -> Roofline:
     )
 
 
-def theoretical_peaks(
-    architecture: Architecture, clock_mhz: float, tensor_clock_mhz: float | None = None, source: str = ""
-) -> tuple[Peak, ...]:
-    """Return the peaks that NVIDIA's documents imply at a clock, each with its formula in words.
-
-    A multiply-add counts as two operations. NVIDIA publishes peaks at the boost clock.
-
-    Args:
-        tensor_clock_mhz: clock of the tensor cores in 16-bit types, if it is another one.
-        source: the document with the numbers, which is added to the formulas.
-    """
-    of_tensor_cores = "{} multiply-adds of the tensor cores"
-    rows: list[tuple[Unit, str, int | None, str, float]] = [
-        ("FMA", "float32", architecture.fp32_per_cycle, "{} lanes", clock_mhz),
-        ("FMA", "float64", architecture.fp64_per_cycle, "{} lanes", clock_mhz),
-        ("tensor cores", "float64", architecture.tensor_fp64_per_cycle, of_tensor_cores, clock_mhz),
-    ]
-    for element_type in ("float16", "bfloat16") if architecture.capability >= (8, 0) else ("float16",):
-        rate = architecture.tensor_fp16_per_cycle
-        rows.append(("tensor cores", element_type, rate, of_tensor_cores, tensor_clock_mhz or clock_mhz))
-    sms = architecture.multiprocessors
-    return tuple(
-        Peak(
-            unit, element_type, 2 * per_cycle * sms * mhz / 1e3,
-            f"2 x {per_cycle:,} {words.format(element_type)} x {sms} SMs x {mhz:,g} MHz"
-            + (f", {source}" if source else ""),
-        )
-        for unit, element_type, per_cycle, words, mhz in rows
-        if per_cycle is not None
-    )  # fmt: skip
-
-
 def named(gpu: NamedGpu) -> Roofline:
     """Return the roofs of a named GPU."""
     peaks = theoretical_peaks(architecture_of_gpu(gpu), gpu.clock_mhz, gpu.tensor_clock_mhz, gpu.source)
     return Roofline(peaks, gpu.bandwidth_gbytes_per_s, gpu.source)
-
-
-def theoretical_bandwidth(memory_clock_mhz: float, bus_bits: int) -> tuple[float, str]:
-    """Return the bandwidth of device memory in GB/s, and its formula in words.
-
-    Device memory transfers twice per cycle (CUDA C++ Best Practices Guide, “Theoretical Bandwidth
-    Calculation”).
-    """
-    rate = 2 * memory_clock_mhz * (bus_bits / 8) / 1e3
-    return rate, f"2 x {memory_clock_mhz:,g} MHz x {bus_bits:,} bits / 8"
 
 
 def theoretical(architecture: Architecture, properties: dict[str, Any]) -> Roofline:

@@ -250,12 +250,12 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
             with _driver_errors():
                 memories["A"] = _on_device(_elements(launch.layouts["A"], a))
                 memories["B"] = _on_device(_elements(launch.layouts["B"], b))
-                size_bytes = launch.shape.m * launch.shape.n * a.itemsize
-                memories["C"] = cuda.mem_alloc(size_bytes)
+                c = np.empty((launch.shape.m, launch.shape.n), dtype_of_results(a.dtype))
+                memories["C"] = cuda.mem_alloc(c.nbytes)
                 if (
                     launch.may_scale_output
                 ):  # the kernel may read C, which the caller of such a kernel has set
-                    _fill(memories["C"], poison_of(a), size_bytes)
+                    _fill(memories["C"], poison_of(c), c.nbytes)
                 addresses = {name: int(memory) for name, memory in memories.items()}
                 kernel.enqueue(launch, kernel.arguments(launch, addresses))
                 cuda.Context.synchronize()

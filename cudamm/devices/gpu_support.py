@@ -269,17 +269,16 @@ class Support:
     # Judging
 
     def count_changed(self, address: int, size_bytes: int, expected: int) -> int:
-        """Return how many words of memory differ from a 32-bit pattern.
+        """Return how many words of memory differ from a 32-bit pattern, which began at a multiple of 4.
 
-        Memory that begins in the middle of a word, behind an odd number of 16-bit elements, begins with the
-        pattern's lower half.
+        The memory itself may begin in the middle of a word, behind elements of 8 or 16 bits.
         """
-        gap = address % 4
+        gap = -address % 4
         differs = 0
         if gap:
-            half = np.zeros(1, np.uint16)
-            self.cuda.memcpy_dtoh(half, address)
-            differs = int(half[0] != expected & 0xFFFF)
+            first = np.empty(gap, np.uint8)
+            self.cuda.memcpy_dtoh(first, address)
+            differs = int(first.tobytes() != expected.to_bytes(4, "little")[-gap:])
             address, size_bytes = address + gap, size_bytes - gap
         self.cuda.memset_d32(self._results, 0, 4)
         self._launch("count_changed", "PQIP", address, size_bytes // 4, expected, int(self._results))

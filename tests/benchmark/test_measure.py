@@ -15,9 +15,11 @@ from cudamm.benchmark.measure import bench
 from cudamm.benchmark.result import Result
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.devices.device import Ceilings, Device
+from cudamm.devices.gpu_device import GpuTarget
 from cudamm.errors import UsageError
 from cudamm.execution.case import UNVERIFIED
 from cudamm.execution.in_process_executor import InProcessExecutor
+from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -535,6 +537,26 @@ def test_a_result_above_the_devices_own_ceilings_is_a_failure(
     assert result.reason.startswith(words)
     assert result.timing.samples_ms == [1, 1, 1]
     assert result.verdict.correct is True
+
+
+class TargetWithClocks(GpuTarget):
+    """A GPU with the clocks of an A100, of which nothing is compiled."""
+
+    def __init__(self, device: ScriptedDevice) -> None:
+        info = dataclasses.replace(device.info, properties={"clock_mhz": 1410})
+        super().__init__(info, device.limits, find_architecture("sm_80"))
+
+    def compile(self, program: Any) -> Any:
+        return "compiled"
+
+    def made_from(self, program: Any) -> list[str]:
+        return [program.text]
+
+
+def test_ceilings_that_were_measured_on_a_busy_gpu_accuse_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ScriptedDevice(repeat(1.0), ceilings=Ceilings(0.0002, 1e9)).with_own_clock(monkeypatch)
+    monkeypatch.setattr(device, "target", lambda: TargetWithClocks(device))
+    assert measured(device, Settings(runs=3, warmup=0)).status == "ok"
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,13 @@ from cudamm.benchmark.roofline import (
     measure,
     measured,
     theoretical,
+)
+from cudamm.benchmark.sampling_policy import Settings
+from cudamm.benchmark.theoretical_rates import (
+    not_below_theoretical,
     theoretical_bandwidth,
     theoretical_peaks,
 )
-from cudamm.benchmark.sampling_policy import Settings
 from cudamm.compile.program import program
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import (
@@ -34,6 +37,7 @@ from cudamm.devices.device import (
     guarded,
     padded,
 )
+from cudamm.devices.gpu_device import GpuTarget
 from cudamm.devices.observe import observe
 from cudamm.errors import RequirementError, UsageError
 from cudamm.execution.in_process_executor import InProcessExecutor
@@ -200,6 +204,26 @@ def test_theoretical_peaks_are_those_that_nvidia_publishes(arch, sms, clock_mhz,
 )
 def test_theoretical_bandwidths_are_those_that_nvidia_publishes(memory_clock_mhz, bus_bits, published):
     assert round(theoretical_bandwidth(memory_clock_mhz, bus_bits)[0]) == published
+
+
+@pytest.mark.parametrize(
+    ("measured_gflops", "measured_gbytes_per_s", "clocks", "tflops", "gbytes_per_s"),
+    [
+        (5_000.0, 400.0, {"clock_mhz": 1410}, 19.5, 400),  # another program used the GPU meanwhile
+        (5_000.0, 400.0, {"clock_mhz": 1410, "memory_clock_mhz": 1215, "memory_bus_bits": 5120}, 19.5, 1555),
+        (25_000.0, 2_000.0, {"clock_mhz": 1410, "memory_clock_mhz": 1215, "memory_bus_bits": 5120}, 25, 2000),
+        (5_000.0, 400.0, {}, 5, 400),
+    ],
+)
+def test_ceilings_that_were_measured_too_low_are_raised_to_the_theoretical_ones_of_an_a100(
+    measured_gflops, measured_gbytes_per_s, clocks, tflops, gbytes_per_s
+):
+    target = GpuTarget(
+        DeviceInfo("gpu", "gpu:0", "A100", clocks), CpuDevice.limits, find_architecture("sm_80")
+    )
+    ceilings = not_below_theoretical(Ceilings(measured_gflops, measured_gbytes_per_s), target)
+    assert round(ceilings.fma_gflops / 1e3, 1) == tflops
+    assert round(ceilings.copy_gbytes_per_s) == gbytes_per_s
 
 
 def test_a_clock_that_the_driver_does_not_report_is_named():

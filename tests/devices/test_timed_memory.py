@@ -406,6 +406,21 @@ def test_a_cheat_of_launches_back_to_back_is_named(
             run.launches.sample(1, launches, False)
 
 
+@pytest.mark.parametrize("element", ["float8_e4m3", "bfloat16", "float32"])
+@pytest.mark.parametrize("columns", [4, 5, 6, 7])
+def test_a_byte_changed_behind_a_matrix_of_any_size_is_found(
+    timed: Any, driver: FakeDriver, element: str, columns: int
+) -> None:
+    """Three rows of these columns end at each byte of a word."""
+    run = timed(shape=f"3x8x{columns}", element=element).run
+    run.launch()
+    run.check_memory()
+    behind = run._address("A") + run.matrices["A"].nbytes
+    driver.array(behind, np.uint8, 1)[0] ^= 1
+    with pytest.raises(KernelError, match="A"):
+        run.check_memory()
+
+
 class Remembers:
     """A kernel that copies the products of inputs that it has seen; a product takes 100 ms."""
 

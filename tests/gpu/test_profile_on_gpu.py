@@ -48,7 +48,9 @@ def test_padding_removes_bank_conflicts():
 
 def test_methods_on_tensor_cores_keep_them_busy_and_others_do_not():
     mma, tiled = (profile("-m", name, "-n", "2048", "--dtype", "float16")[0] for name in ("mma", "tiled"))
-    assert mma["tensor_pipe_percent"] > 10 > mma["fma_pipe_percent"]
+    assert mma["tensor_pipe_percent"] > 20
+    # Addresses are computed by the units of multiply-adds too.
+    assert mma["tensor_pipe_percent"] > mma["fma_pipe_percent"]
     assert tiled["tensor_pipe_percent"] == 0 < tiled["fma_pipe_percent"]
     (dmma,) = profile("-m", "dmma", "-n", "2048")
     assert max(dmma["tensor_pipe_percent"], dmma["tensor_float64_percent"] or 0) > 10

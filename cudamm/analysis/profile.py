@@ -111,16 +111,12 @@ METRICS = (
     ),
     Metric(
         "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "tensor_pipe_percent",
-        "tensor cores active (%)", 1, "cycles in which the tensor cores were busy",
-    ),
-    Metric(
-        "sm__pipe_tensor_op_dmma_cycles_active.avg.pct_of_peak_sustained_active", "tensor_float64_percent",
-        "  in float64 (%)", 1, "those in which they multiplied float64",
+        "tensor cores active (%)", 1, "cycles in which the tensor cores were busy, in any type",
     ),
 )  # fmt: skip
 """All counters that ncu collects. Names: Nsight Compute's Kernel Profiling Guide, `ncu --query-metrics`."""
 
-OF_TENSOR_CORES = ("fma_pipe_percent", "tensor_pipe_percent", "tensor_float64_percent")
+OF_PIPES = ("fma_pipe_percent", "tensor_pipe_percent")
 """Names of the counters that tables show only if a kernel kept the tensor cores busy."""
 
 LATENCY_BOUND_PERCENT = 60.0

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.analysis.profile import METRICS, OF_TENSOR_CORES
+from cudamm.analysis.profile import METRICS, OF_PIPES
 from cudamm.output.console import fits
 from cudamm.output.failed_rows import print_failed
 from cudamm.output.number_format import folded, significant, variant
@@ -23,6 +23,9 @@ _LEGEND = (
     "ncu sets the clocks to their base frequency, empties the caches before each pass, and launches a kernel "
     "once for each set of counters. Durations therefore differ from the times of bench."
 )
+
+LEAST_TENSOR_PERCENT = 1.0
+"""Share of the cycles from which tensor cores count as busy; an H200 counts 0.01% for kernels without them."""
 
 _PADDED = (
     "the matrices are padded with zeros to the multiples that the kernel needs; the counters include the "
@@ -74,9 +77,9 @@ def _sheet(columns: Sequence[ProfileResult], results: Sequence[ProfileResult]) -
     for result in columns:
         lines = [result.method, *folded(result.params).splitlines()]
         table.add_column(escape("\n".join(lines)), justify="right", no_wrap=True)
-    busy = any(result.values.get(name) for result in results for name in OF_TENSOR_CORES[1:])
+    busy = any(result.values.get("tensor_pipe_percent", 0) >= LEAST_TENSOR_PERCENT for result in results)
     for metric in METRICS:
-        if metric.name in OF_TENSOR_CORES and not busy:
+        if metric.name in OF_PIPES and not busy:
             continue
         if any(metric.name in result.values for result in results):
             table.add_row(metric.label, *(_cell(metric, result) for result in columns))

@@ -51,6 +51,6 @@ def test_methods_on_tensor_cores_keep_them_busy_and_others_do_not():
     assert mma["tensor_pipe_percent"] > 20
     # Addresses are computed by the units of multiply-adds too.
     assert mma["tensor_pipe_percent"] > mma["fma_pipe_percent"]
-    assert tiled["tensor_pipe_percent"] == 0 < tiled["fma_pipe_percent"]
+    assert tiled["tensor_pipe_percent"] < 1 < tiled["fma_pipe_percent"]
     (dmma,) = profile("-m", "dmma", "-n", "2048")
-    assert max(dmma["tensor_pipe_percent"], dmma["tensor_float64_percent"] or 0) > 10
+    assert dmma["tensor_pipe_percent"] > 20

@@ -25,7 +25,7 @@ _LEGEND = (
 )
 
 LEAST_TENSOR_PERCENT = 1.0
-"""Share of the cycles from which tensor cores count as busy; an H200 counts 0.01% for kernels without them."""
+"""Share of the cycles from which tensor cores count as busy; kernels without them show 0.01% on an H200."""
 
 _PADDED = (
     "the matrices are padded with zeros to the multiples that the kernel needs; the counters include the "

@@ -33,7 +33,10 @@
 //
 // When is a tile complete? Each stage of the ring has a barrier in shared memory. The thread that starts the copy
 // announces the number of bytes to the barrier, the engine counts them as it writes them, and all threads wait for the
-// last byte before they read.
+// last byte before they read. The last byte ends a *phase* of the barrier, and the next phase belongs to the next tile
+// in this stage. Phases have parity 0, 1, 0, 1, …: each time the threads come back to a stage, they wait for the other
+// parity. The instructions are in barriers.cuh, each behind a named function: `barrier_arrive_expect` announces the
+// bytes, `copy_box` starts a copy, and `barrier_wait` waits for the end of a phase.
 //
 // When may a later tile overwrite a tile? When all threads have read it: they meet at __syncthreads once per tile, as
 // in `async-copy`, and then one thread starts the copy of the tile that is STAGES ahead. A second barrier, at which
@@ -52,7 +55,7 @@
 //
 //     cudamm show --diff async-copy tma
 
-#include <cuda.h>
+#include "barriers.cuh"
 
 #define WARPS_X (BN / WN)
 #define WARPS (BM / WM * WARPS_X)
@@ -67,51 +70,9 @@ struct alignas(16) Vector {
     element v[VEC];
 };
 
-typedef unsigned long long Barrier;
-
 // In Vectors: a row of A's tile, a row of B's tile, and a stage (both tiles).
 const int ROW_A = BK / VEC, ROW_B = BN / VEC;
 const int STAGE = BM * ROW_A + BK * ROW_B;
-
-__device__ __forceinline__ unsigned shared_address(const void *pointer) {
-    return __cvta_generic_to_shared(pointer);
-}
-
-// Initialise the barrier. A phase of it ends after `arrivals` arrivals, and after all announced bytes.
-__device__ __forceinline__ void barrier_init(Barrier *barrier, int arrivals) {
-    const unsigned address = shared_address(barrier);
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(address), "r"(arrivals) : "memory");
-}
-
-// Arrive at the barrier and announce this number of bytes.
-__device__ __forceinline__ void barrier_arrive_expect(Barrier *barrier, int bytes) {
-    const unsigned address = shared_address(barrier);
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(address), "r"(bytes) : "memory");
-}
-
-// Wait until the phase of this parity has ended. Parities alternate and begin with 0. Before the first phase has
-// ended, a wait for parity 1 returns at once.
-__device__ __forceinline__ void barrier_wait(Barrier *barrier, int parity) {
-    const unsigned address = shared_address(barrier);
-    int ended;
-    do {
-        asm volatile("{\n"
-                     ".reg .pred p;\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                     "selp.b32 %0, 1, 0, p;\n"
-                     "}"
-                     : "=r"(ended) : "r"(address), "r"(parity) : "memory");
-    } while (!ended);
-}
-
-// Start the engine's copy of the box that begins at (row, column) of the matrix; the barrier counts its bytes.
-__device__ __forceinline__ void copy_box(Vector *target, const CUtensorMap *map, int row, int column,
-                                         Barrier *barrier) {
-    const unsigned target_address = shared_address(target), barrier_address = shared_address(barrier);
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%2, %3}], [%4];"
-                 : : "r"(target_address), "l"(map), "r"(column), "r"(row), "r"(barrier_address) : "memory");
-}
 
 // Piece c of a row lies at position c ^ swizzle(row).
 __device__ __forceinline__ constexpr int swizzle(int row) { return row * ROW_A / 8 % ROW_A; }
@@ -128,7 +89,7 @@ tma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorM
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) barrier_init(&full[i], 1);
-        asm volatile("fence.proxy.async.shared::cta;" : : : "memory");  // makes the barriers visible to the engine
+        proxy_fence();  // makes the barriers visible to the engine
     }
     __syncthreads();
 

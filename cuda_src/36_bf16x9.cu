@@ -42,14 +42,14 @@
 //
 //     cudamm show --diff stream-k bf16x9
 
+#include "barriers.cuh"
+
 const int BM = 128, BN = 128, BK = 32, CONSUMERS = BM / 64;  // consumer warpgroups
 
 // 16 bytes. Because of the alignment the compiler loads and stores a Vector by one instruction.
 struct alignas(16) Vector {
     float v[4];
 };
-
-typedef unsigned long long Barrier;
 
 // In bytes: one part of A's tile, one part of B's tile, and a stage (three parts of each).
 const int A_PART = BM * BK * 2, B_PART = BK * BN * 2, STAGE = 3 * (A_PART + B_PART);
@@ -66,37 +66,6 @@ const int MIN_STEPS = 4;    // minimum number of steps for a block
 const int GROUP_PARTS = 8;  // number of parts that are added up on a level
 const int MIN_K = 16;       // for a smaller K truncation may be worse than the rounding of FMAs
 const int BAND = 8;         // rows of tiles that blocks walk through together, so that they read the same of A and B
-
-__device__ __forceinline__ unsigned shared_address(const void *pointer) {
-    return __cvta_generic_to_shared(pointer);
-}
-
-// A phase of the barrier ends after this number of arrivals.
-__device__ __forceinline__ void barrier_init(Barrier *barrier, int arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(shared_address(barrier)), "r"(arrivals) : "memory");
-}
-
-__device__ __forceinline__ void barrier_arrive(Barrier *barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(shared_address(barrier)) : "memory");
-}
-
-// Wait until the phase of this parity has ended. Phases have parity 0, 1, 0, 1, …, and before the first phase a phase
-// of parity 1 counts as ended.
-__device__ __forceinline__ void barrier_wait(Barrier *barrier, int parity) {
-    const unsigned address = shared_address(barrier);
-    int ended;
-    do {
-        asm volatile("{\n"
-                     ".reg .pred p;\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                     "selp.b32 %0, 1, 0, p;\n"
-                     "}"
-                     : "=r"(ended) : "r"(address), "r"(parity) : "memory");
-    } while (!ended);
-}
-
-// Make this thread's writes to shared memory, also those to barriers, visible to the tensor cores.
-__device__ __forceinline__ void proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
 
 // The multiplications run asynchronously. `wgmma_fence` precedes them if other instructions used their registers;
 // `wgmma_wait` waits until they have ended.

@@ -117,7 +117,7 @@ def parse_method(
     summary, fields, repeated = _parse_comment(path, source)
     fields |= overrides.fields
     folders = folders_of(fields.get("include", ""))
-    included = () if builtin else tuple(included_files(path, source, folders))
+    included = tuple(included_files(path, source, folders))
     parameters = [_parse_parameter(path, text) for text in repeated["param"]]
     constants = tuple(_parse_constant(path, text) for text in repeated["constant"])
     for key, names in (

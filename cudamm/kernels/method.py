@@ -161,7 +161,7 @@ class Method:
         path: the file that declares the method.
         source: the file's text.
         code: what is compiled of it: the text, or the text without host code and with its own headers.
-        included: the texts of the files that a user's file includes, as far as a scan of the text finds them.
+        included: the texts of the files that the file includes, as far as a scan of the text finds them.
         summary: description in one line.
         sources: the documents that the method comes from, courses first.
         aliases: other names of the method.

@@ -114,7 +114,15 @@ def columns(monkeypatch: pytest.MonkeyPatch) -> Columns:
         "cuBLASError": Refused,
         "Operation": IntEnum("Operation", {"N": 0, "T": 1}),
         "PointerMode": IntEnum("PointerMode", {"HOST": 0, "DEVICE": 1}),
-        "Math": IntEnum("Math", {"DEFAULT_MATH": 0, "PEDANTIC_MATH": 2, "TF32_TENSOR_OP_MATH": 3}),
+        "Math": IntEnum(
+            "Math",
+            {
+                "DEFAULT_MATH": 0,
+                "PEDANTIC_MATH": 2,
+                "TF32_TENSOR_OP_MATH": 3,
+                "DISALLOW_REDUCED_PRECISION_REDUCTION": 16,
+            },
+        ),
     }
     vars(cublas).update(values)
     bindings = ModuleType("nvmath.bindings")
@@ -207,7 +215,7 @@ def test_stream_workspace_and_precision_are_set_in_an_order_that_keeps_them(colu
     assert calls["set_stream"] == [HANDLE, 0]
     assert calls["set_workspace"] == [HANDLE, 0x7000_0000, 32 * 2**20]
     assert [memory.size for memory in driver.memory] == [32 * 2**20]
-    assert calls["set_math_mode"] == [HANDLE, 0]
+    assert calls["set_math_mode"] == [HANDLE, 16]
     assert calls["set_pointer_mode"] == [HANDLE, 0]
 
 

@@ -18,8 +18,12 @@ setup:
 bench: setup
 	@.venv/bin/cudamm bench $(ARGS)
 
+# With PYTHONDONTWRITEBYTECODE, each worker would compile all test modules in every run. Their byte code is kept in
+# .venv instead, and the source folders stay as they are.
+BYTECODE = $(if $(PYTHONDONTWRITEBYTECODE),env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX="$(CURDIR)/.venv/bytecode")
+
 test: setup
-	@.venv/bin/python -m pytest -n auto --dist loadfile $(ARGS)
+	@$(BYTECODE) .venv/bin/python -m pytest -n auto --dist loadfile $(ARGS)
 
 # Attacks every command with random input. ARGS=--help lists more options.
 fuzz: setup

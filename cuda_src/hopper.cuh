@@ -12,13 +12,17 @@
 
 // The other direction of `copy_box`: start the copy of a box from shared memory to the matrix. Nothing is written
 // beyond the matrix. `stores_commit` makes a group of the copies that this thread has started. `stores_wait` waits
-// until the engine has read the boxes of this thread's groups, so that other data may overwrite them.
+// until the engine has read the boxes of this thread's groups, but for the last PENDING ones, so that other data may
+// overwrite them.
 __device__ __forceinline__ void store_box(const CUtensorMap *map, int row, int column, const void *source) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];"
                  : : "l"(map), "r"(column), "r"(row), "r"(shared_address(source)) : "memory");
 }
 __device__ __forceinline__ void stores_commit() { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
-__device__ __forceinline__ void stores_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory"); }
+template <int PENDING = 0>
+__device__ __forceinline__ void stores_wait() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(PENDING) : "memory");
+}
 
 // ---- Tensor cores -------------------------------------------------------------------------------------------------
 
@@ -121,6 +125,31 @@ __device__ __forceinline__ void store_matrices(void *row, unsigned part0, unsign
 
 MULTIPLY_ADD_TILES_OF_EVERY_SIZE(__half, "f16")
 MULTIPLY_ADD_TILES_OF_EVERY_SIZE(__nv_bfloat16, "bf16")
+
+// As `multiply_add`, for matrices of float of which tf32 is multiplied: a tile of 64 x 8 by one of 8 x 2 COUNT. The first
+// one is in registers: lane i of warp w has elements (16 w + i / 4, i % 4), that 8 rows further down, that 4 columns
+// further right, and that 8 rows down and 4 columns right. The rows of the second one, too, must run along k in shared
+// memory: it is described as A's tile is for 16-bit elements. Until the multiplication has ended, nothing may write into
+// the registers.
+template <int COUNT>
+__device__ __forceinline__ void multiply_add(float (&sums)[COUNT], const unsigned (&a)[4], TileDescriptor b);
+
+#define MULTIPLY_ADD_REGISTERS(COUNT, columns, a0, a1, a2, a3, operand_b)                                            \
+    template <>                                                                                                      \
+    __device__ __forceinline__ void multiply_add<COUNT>(float (&sums)[COUNT], const unsigned (&a)[4],                \
+                                                        TileDescriptor b) {                                          \
+        asm volatile("{\n"                                                                                           \
+                     ".reg .pred add;\n"                                                                             \
+                     "setp.eq.b32 add, 0, 0;\n"                                                                      \
+                     "wgmma.mma_async.sync.aligned.m64n" columns "k8.f32.tf32.tf32 "                                 \
+                     "{" SUMS_##COUNT "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " operand_b ", add, 1, 1;\n"             \
+                     "}"                                                                                             \
+                     : REGISTERS_##COUNT : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits));                 \
+    }
+MULTIPLY_ADD_REGISTERS(32, "64", "%32", "%33", "%34", "%35", "%36")
+MULTIPLY_ADD_REGISTERS(64, "128", "%64", "%65", "%66", "%67", "%68")
+MULTIPLY_ADD_REGISTERS(96, "192", "%96", "%97", "%98", "%99", "%100")
+MULTIPLY_ADD_REGISTERS(128, "256", "%128", "%129", "%130", "%131", "%132")
 
 // ---- What the methods share -----------------------------------------------------------------------------------------
 

@@ -52,6 +52,8 @@ def measured_hot() -> dict[str, dict[tuple[int, str], str]]:
         "Tensor cores",
         "Clusters and cut tiles",
         "Tensor cores in float64",
+        "Tensor cores for tf32",
+        "Tensor cores and rows that begin anywhere",
     ):
         table = text.split(f"\n## {title}\n")[1].split("\n## ")[0]
         sizes = [int(n) for n in re.findall(r" n = (\d+) ", table.split("\n|---")[0].split("\n| method")[1])]

@@ -1150,6 +1150,46 @@ def mma_tf32(page: Page) -> None:
     )
 
 
+def register_operand(page: Page) -> None:
+    rows, pieces, wide = 4, 8, 4  # pieces in a row of B's tile; words in a piece
+    for left, name, read in ((24, "neighbouring pieces", (0, 1)), (444, "pieces 4 apart", (0, 4))):
+        words = [
+            (row * pieces + (piece ^ row)) * wide + w
+            for row in range(rows)
+            for piece in read
+            for w in range(wide)
+        ]
+        panel = page.panel(left, 66, 380, 184, (0, BANKS // wide), (0, rows))
+        panel.title(f"{name}: {several(turns(words), 'turn')}")
+        for row in range(rows):
+            for piece in range(pieces):
+                x, is_read = piece ^ row, piece in read
+                if is_read:
+                    panel.box(x, row, 1, 1, B_COLOUR)
+                text = f"k {row}\n{'abcdefgh'[piece]}"
+                panel.text(x + 0.5, row + 0.5, text, 11, colour="white" if is_read else INK)
+        panel.grid(rows, BANKS // wide)
+        panel.below(ticks={0.9: "banks 0–3", BANKS // wide - 0.6: "28–31"}, size=11)
+    page.legend(("what a warp reads: 4 words of each of two pieces in 4 rows", B_COLOUR))
+
+
+def unaligned(page: Page) -> None:
+    in_piece, rows = 8, 10
+    panel = page.panel(120, 66, 600, 230, (0, 3 * in_piece), (0, rows))
+    panel.title("the first 8 elements of rows of 2,049")
+    for row in range(rows):
+        first = row * 2049 % in_piece
+        is_same_warp = row % in_piece == 1
+        panel.box(first, row, in_piece, 1, A_COLOUR if is_same_warp else pale(A_COLOUR))
+    for piece in range(4):
+        panel.box(piece * in_piece - 0.05, 0, 0.1, rows, INK)
+    panel.below(ticks={(i + 0.5) * in_piece: f"piece {i} of 16 bytes" for i in range(3)}, size=11)
+    panel.beside(names={row + 0.5: f"row {row}" for row in range(rows)})
+    page.legend(
+        ("rows of one warp: shifted by one element", A_COLOUR), ("rows of other warps", pale(A_COLOUR))
+    )
+
+
 def dmma(page: Page) -> None:
     bk, padding, rows, k = 16, 4, 4, 4
     words_each = 2  # a double is two words
@@ -1596,7 +1636,8 @@ FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_c
            tiled, tiled_transposed, tiled_padded, tiled_bounds, tiled_dynamic, tiled_coarse, double_buffer,
            shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
            fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma,
-           wgmma, warp_specialized, persistent, cluster, bf16x9, tensor_stream_k, mma_tf32)  # fmt: skip
+           wgmma, warp_specialized, persistent, cluster, bf16x9, tensor_stream_k, mma_tf32, register_operand,
+           unaligned)  # fmt: skip
 
 
 def main() -> None:

@@ -50,7 +50,7 @@ def create(stream: int, workspace: int) -> int:
     cublas.set_stream(handle, stream)  # resets the workspace, so it comes first
     cublas.set_workspace(handle, workspace, WORKSPACE_BYTES)
     cublas.set_pointer_mode(handle, cublas.PointerMode.HOST)
-    # No TF32, unless a call asks for it; and sums of parts of K in float32, which would otherwise be rounded to 16 bits.
+    # No TF32, unless a call asks for it; and no sum of a part of K is rounded to 16 bits.
     cublas.set_math_mode(handle, cublas.Math.DISALLOW_REDUCED_PRECISION_REDUCTION)
     return handle
 

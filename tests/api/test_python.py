@@ -144,6 +144,7 @@ def test_a_parameter_may_belong_to_only_one_of_two_kernels() -> None:
 # bench.
 
 
+@pytest.mark.long
 def test_bench_verifies_and_its_rate_is_that_of_the_median_sample() -> None:
     steps: list[tuple[str, int, int]] = []
     results = cudamm.bench(

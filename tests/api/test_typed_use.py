@@ -13,6 +13,7 @@ from cudamm.benchmark.result import Result
 from cudamm.occupancy.occupancy_result import OccupancyResult
 
 
+@pytest.mark.long
 def test_results_have_the_types_of_their_records() -> None:
     verified: cudamm.Results[Result] = cudamm.verify("naive", n=[4, 8], dtype="float32", device="cpu")
     first: Result = verified[0]

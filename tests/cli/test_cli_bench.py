@@ -43,6 +43,7 @@ def test_the_requested_variants_run_in_order(run, options, expected):
     assert all(row["status"] == "ok" and row["correct"] is True for row in result.records)
 
 
+@pytest.mark.long
 def test_all_and_no_method_at_all_are_the_whole_ladder(run):
     result = run(f"{BENCH} -m all -n 17x31x13 --json -")  # primes: no tile divides the matrices
     assert result.status == 0

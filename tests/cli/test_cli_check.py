@@ -106,6 +106,7 @@ def test_an_architecture_limits_shared_memory(run):
         assert words in result.stdout
 
 
+@pytest.mark.long
 def test_an_endless_kernel_costs_only_its_row(run, write_kernel):
     write_kernel(
         '// x.\n//\n// threads: 1\n// grid: 1\n\nextern "C" int pause();\n\n'

@@ -120,7 +120,8 @@ def test_the_same_kernel_is_refused_in_float32_unless_tf32_is_allowed(write_kern
 
 def test_methods_of_float32_are_no_methods_of_tf32(cpu: Device[Any], verify_one: Kernel) -> None:
     assert [method.name for method in ladder() if "tf32" in method.element_types] == [
-        "mma-tf32", "register-operand"
+        "mma-tf32",
+        "register-operand",
     ]
     with pytest.raises(UsageError, match=r"tiled is written for float32, .*, not tf32: .* --dtype$"):
         verify_one(cpu, "tiled", "16x16x16", "tf32")

@@ -54,6 +54,7 @@ NOT_COMPILED = {
 BENCH = f"bench --device cpu --runs 2 --warmup 0 --times --timeout 1 --kernel {FAULTS} --json out.json "
 
 
+@pytest.mark.long
 def test_each_fault_costs_its_own_row_and_no_other(workspace):
     """All faults are in one run, so each case but the first comes after a fault."""
     reasons = dict(FAULTY.values())
@@ -90,6 +91,8 @@ def test_a_variant_that_does_not_compile_costs_its_own_row(workspace):
 
 # Lets the first worker process start, and no other.
 ONE_START = """
+import pytest
+
 from cudamm.errors import NoDeviceError
 from cudamm.execution.worker_executor import WorkerExecutor
 start = WorkerExecutor._start

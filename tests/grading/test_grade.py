@@ -139,6 +139,7 @@ def test_public_tests_alone_are_graded_if_a_student_asks(graded):
         graded(RIGHT, KERNEL + ONE_PROBLEM + "visibility = 'hidden'\n", public=True)
 
 
+@pytest.mark.long
 def test_students_see_nothing_of_hidden_problems_but_whether_they_passed(graded):
     hidden = "[[problem]]\nsize = '19x23x29'\nvisibility = 'hidden'\npoints = 3\n"
     unseen = "[[problem]]\nsize = '31x37x41'\nvisibility = 'secret'\npoints = 1\n"
@@ -155,6 +156,7 @@ def test_students_see_nothing_of_hidden_problems_but_whether_they_passed(graded)
     assert (second.status, second.detail, second.score, second.points) == ("failed", "", 0, 3)
 
 
+@pytest.mark.long
 def test_problems_in_other_element_types_are_graded(graded):
     assert graded(RIGHT.replace("float", "double"), KERNEL.replace("float", "double") + ONE_PROBLEM).is_full
     any_type = KERNEL.replace("float", "element") + ONE_PROBLEM + "[[problem]]\nsize = 24\npoints = 1\n"
@@ -217,6 +219,7 @@ __global__ void matmul(int M, int N, int K, const float *A, const float *B, floa
 """A kernel with uncoalesced loads and bank conflicts, and many better accesses that it does not need."""
 
 
+@pytest.mark.long
 def test_accesses_that_a_kernel_does_not_need_do_not_lower_what_is_measured(graded):
     tests = "".join(
         f"[[test]]\nkind = '{kind}'\nsize = 32\nat_most = {most}\npoints = 1\n"
@@ -229,6 +232,7 @@ def test_accesses_that_a_kernel_does_not_need_do_not_lower_what_is_measured(grad
     assert conflicts.outcome.value == two_way.outcome.value == 1
 
 
+@pytest.mark.long
 def test_an_atomic_operation_counts_as_a_store(graded):
     added = RIGHT.replace("C[row * N + col] = sum;", "atomicAdd(&C[row * N + col], sum);")
     test = "[[test]]\nkind = 'sectors-per-store'\nsize = 32\nat_most = 4\npoints = 1\n"
@@ -236,6 +240,7 @@ def test_an_atomic_operation_counts_as_a_store(graded):
     assert store.status == "passed" and store.outcome.value == 4
 
 
+@pytest.mark.long
 def test_a_vector_counts_as_its_elements(graded):
     four = (
         RIGHT.replace("col = blockIdx.x * TILE + threadIdx.x", "col = 4 * threadIdx.x")
@@ -259,6 +264,7 @@ def test_a_vector_counts_as_its_elements(graded):
     assert grade.is_full and "4 sectors per store of an element, 4 at once" in grade.graded[2].outcome.detail
 
 
+@pytest.mark.long
 def test_a_wrong_kernel_gets_no_points_for_properties(graded):
     """An empty kernel has no races and few sectors."""
     empty = RIGHT.partition("{")[0] + "{}\n"
@@ -271,6 +277,7 @@ def test_a_wrong_kernel_gets_no_points_for_properties(graded):
     assert all("only a right kernel gets these points" in g.outcome.detail for g in grade.graded[1:])
 
 
+@pytest.mark.long
 def test_mistakes_are_found_at_the_sizes_of_the_test(graded):
     unchecked = RIGHT.replace("if (row >= M || col >= N) return;", "if (row > M || col >= N) return;")
     tests = "[[test]]\nkind = 'out-of-bounds'\npoints = 1\nsize = {}\n"
@@ -292,6 +299,7 @@ IN_HALVES = RIGHT.replace("int row", "int half = blockIdx.z, row").replace(
 """Two blocks for each element."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", [UNCHECKED, BY_FLAT_INDEX], ids=["no check", "a check of the flat index"])
 def test_a_race_of_threads_beyond_the_end_of_a_row_is_cured_by_a_bounds_check(graded, source):
     race = graded(source, KERNEL + ONE_PROBLEM + RACE).graded[1]
@@ -301,6 +309,7 @@ def test_a_race_of_threads_beyond_the_end_of_a_row_is_cured_by_a_bounds_check(gr
     )
 
 
+@pytest.mark.long
 def test_a_race_of_blocks_that_share_elements_has_its_own_cure(graded):
     kernel = KERNEL.replace("ceil(M / TILE)", "ceil(M / TILE), 2")
     race = graded(IN_HALVES, kernel + ONE_PROBLEM + RACE).graded[1]
@@ -314,6 +323,7 @@ def test_a_race_of_blocks_that_share_elements_has_its_own_cure(graded):
     )
 
 
+@pytest.mark.long
 def test_a_layout_that_a_kernel_does_not_follow_is_named(graded):
     kernel = KERNEL + "layout = 'B=column'\n"
     cause = (
@@ -325,6 +335,7 @@ def test_a_layout_that_a_kernel_does_not_follow_is_named(graded):
     assert graded(RIGHT.replace("B[k * N + col]", "B[col * K + k]"), kernel + ONE_PROBLEM).is_full
 
 
+@pytest.mark.long
 def test_no_advice_names_what_students_cannot_change(graded):
     dynamic = TILED.replace("    __shared__", "    extern __shared__ float more[];\n    __shared__").replace(
         "C[row * N + col] = sum", "more[0] = 0; C[row * N + col] = sum"
@@ -340,6 +351,7 @@ def test_no_advice_names_what_students_cannot_change(graded):
         assert not any("requires" in text or "--" in text for text in told), told
 
 
+@pytest.mark.long
 @needs_nvcc
 def test_occupancy_and_copies_are_graded_with_nvcc(graded):
     tests = """
@@ -373,6 +385,7 @@ def test_occupancy_and_copies_are_graded_with_nvcc(graded):
     )
 
 
+@pytest.mark.long
 def test_a_mistake_of_a_public_test_names_no_size_of_a_hidden_one(graded):
     test = "[[test]]\nkind = 'out-of-bounds'\npoints = 1\n"
     sizes = "visibility = 'hidden'\nsize = '45x67x89'\n", "size = '17x31x13'\n"
@@ -438,6 +451,7 @@ def test_a_system_that_does_not_confine_files_is_named(graded, monkeypatch):
     assert grade.is_full and "neither Landlock nor bubblewrap" in grade.remarks[0]
 
 
+@pytest.mark.long
 def test_a_kernel_with_tensor_cores_and_16_bit_numbers_is_graded(graded):
     signature = SIGNATURE.replace("float", "double")
     kernel = KERNEL.replace(SIGNATURE, signature).replace("TILE, TILE", "32").replace("TILE", "8")

@@ -21,6 +21,8 @@ from cudamm.compile.host_compiler import compiler
 from cudamm.compile.untrusted_source import check_preprocessed, check_text
 from cudamm.errors import KernelError
 
+pytestmark = pytest.mark.long
+
 HOSTILE = Path(__file__).with_name("hostile")
 FAULTS = Path(__file__).parents[1] / "faults" / "faults.cu"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 FAULTS = Path(__file__).with_name("faults.cu")
 NO_ANSWER = r"no answer within 1 s \(--timeout\)"
 

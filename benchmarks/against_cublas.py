@@ -35,6 +35,9 @@ SIZES = (
     *("8192x64x8192", "64x64x65536", "256x8192x1024"),
 )
 
+DTYPES = ("float32", "float64", "float16", "bfloat16", "tf32")
+"""The element types that cuBLAS has here."""
+
 TIMEOUT_S = 600
 """Timeout of each step, in seconds; verifying the largest size takes seconds."""
 
@@ -217,7 +220,7 @@ def main() -> int:
     )
     parser.add_argument("-m", "--method", action="append", help="method of cudamm; repeatable [best]")
     parser.add_argument("-n", "--size", action="append", help="1024 or 640x480x320; repeatable")
-    parser.add_argument("--dtype", default="float32", choices=("float32", "float64"))
+    parser.add_argument("--dtype", default="float32", choices=DTYPES)
     parser.add_argument("--cold", action="store_const", const="cold", default="hot", dest="cache")
     parser.add_argument(
         "--max-time",

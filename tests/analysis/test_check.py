@@ -70,6 +70,7 @@ def errors_of(result: CheckResult) -> set[tuple[str, str, int]]:
     return {(f.kind, f.array, f.line) for f in result.errors}
 
 
+@pytest.mark.long
 def test_tiles_that_ignore_k_are_found(checked: Checked) -> None:
     result = checked("ignores_k", "17x31x13")
     (found,) = result.errors
@@ -302,6 +303,7 @@ def test_correct_kernels_have_no_race_and_no_access_out_of_bounds(
         assert result.errors == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "method",
     every_other_long(

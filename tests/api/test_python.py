@@ -99,6 +99,7 @@ def test_a_kernel_that_crashes_fails_only_its_own_row() -> None:
     assert statuses(results) == [("crashing", "failed"), ("mine", "ok")]
 
 
+@pytest.mark.long
 def test_results_of_verify_are_the_rows_of_the_command() -> None:
     chosen = "-m", "tiled", "--block", "8", "-n", "33", "-n", "7x5x3", "--device", "cpu"
     expected = by_command("verify", *chosen)

@@ -379,6 +379,7 @@ def test_any_file_name_gives_readable_tables_and_files(run, kernel, tmp_path, na
     assert "\x1b" not in (tmp_path / "out.html").read_bytes().decode()
 
 
+@pytest.mark.long
 def test_a_name_in_another_alphabet_works_in_a_locale_without_it(spawn, tmp_path):
     (tmp_path / "my.cu").rename(tmp_path / "ä★.cu")
     command = f"verify --device cpu -n 16 --dtype float32 --kernel ä★.cu --json ä.json {FORMS}"
@@ -414,6 +415,7 @@ def test_a_removed_current_folder_is_named_in_one_line(run, tmp_path, monkeypatc
     assert run("bench --help").status == 0
 
 
+@pytest.mark.long
 def test_a_plot_does_not_depend_on_the_backend_for_windows(spawn, tmp_path):
     result = spawn(
         "roofline --peak 1 --bandwidth 1 -m naive --plot out.png",

@@ -15,6 +15,7 @@ def variants(result):
     return [(row["method"], *row["params"].values()) for row in result.records]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

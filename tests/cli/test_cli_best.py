@@ -161,6 +161,7 @@ def test_show_diff_accepts_best(run):
     assert result.status == 0 and "lines of" in result.stdout and "and " in result.stdout
 
 
+@pytest.mark.long
 def test_trace_accepts_best(run):
     trace = run("trace -m best -n 16 --json -")
     assert trace.status == 0 and {row["chosen_by"] for row in trace.records} == {"preference"}

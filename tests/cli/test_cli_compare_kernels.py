@@ -27,6 +27,7 @@ def cells(text: str, name: str) -> list[str]:
     return [cell.strip() for cell in line.strip("│").split("│")][1:]
 
 
+@pytest.mark.long
 def test_two_files_of_one_name_are_compared(run, two_versions, needs_nvcc):
     ended = run("compare v1/gemm.cu v2/gemm.cu -n 64 --gpu rtx3080 --json f.json")
     assert (ended.status, ended.stderr) == (0, "")

@@ -45,6 +45,7 @@ def handed_in(tmp_path: Path) -> None:
 FILES = "--out results.json --junit junit.xml --json out.json --markdown out.md"
 
 
+@pytest.mark.long
 def test_each_form_has_the_points_and_students_see_no_hidden_problem(run, handed_in, tmp_path):
     ended = run(f"grade assignment.toml wrong.cu --device cpu {FILES}")
     assert (ended.status, ended.stderr) == (1, "")
@@ -127,6 +128,7 @@ def test_what_the_machine_lacks_ends_with_status_3(run, handed_in, tmp_path):
     assert results["output"] == "4 points were not graded on this machine" and len(results["tests"]) == 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option, own", [("--out", "results.json"), ("--junit", "junit.xml")])
 def test_a_grade_replaces_an_earlier_grade_and_no_other_file(run, handed_in, tmp_path, option, own):
     for other, text in {

@@ -60,6 +60,7 @@ def test_ctrl_c_before_the_device_is_open_prints_one_message(run, monkeypatch):
     assert [line for line in result.stderr.splitlines() if line] == ["cudamm: interrupted"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "status", "message"),
     [

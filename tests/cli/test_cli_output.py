@@ -120,6 +120,7 @@ def test_contradicting_options_are_refused_by_name(run, line, options):
     run(line).refused(2, *options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", ["--help", NUMPY_BENCH, NUMPY_BENCH + "--json -"])
 def test_a_reader_that_closes_the_pipe_causes_no_message(line, tmp_path):
     read_end, write_end = os.pipe()

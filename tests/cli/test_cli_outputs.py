@@ -37,6 +37,7 @@ def comparison(run) -> str:
     return "compare old.json new.json"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [*COMMANDS, "compare"])
 def test_every_form_contains_the_results(run, tmp_path, command, request) -> None:
     line = COMMANDS[command] if command in COMMANDS else request.getfixturevalue("comparison")
@@ -154,6 +155,7 @@ def inputs(kernel, tmp_path):
     return {path: path.read_bytes() for path in tmp_path.iterdir()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", INPUT_COMMANDS)
 def test_no_output_replaces_a_kernel_or_a_file_that_it_includes(run, inputs, command) -> None:
     for option in ("--json", "--csv", "--markdown", "--svg"):
@@ -222,6 +224,7 @@ class BrokenStream(io.TextIOBase):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "command", [*COMMANDS, "compare", "report", "check", "tune", "tune --list", "occupancy --plot"]
 )

@@ -277,6 +277,7 @@ def test_a_metric_that_the_gpu_lacks_is_left_out(on_gpu, ncu_commands):
     assert len(ncu_commands()) == 2 and rows_of(ended.stdout)["bound by"] == ["memory"]
 
 
+@pytest.mark.long
 def test_a_hanging_ncu_is_killed_with_its_child_processes(on_gpu, tmp_path: Path):
     body = "if os.fork() == 0:\n    time.sleep(2)\n    open('outlived', 'w')\nelse: time.sleep(30)"
     start = time.monotonic()

@@ -67,6 +67,7 @@ def test_a_method_is_measured_in_the_types_that_it_has(run):
     assert ended.stderr == LEFT_OUT + LEFT_OUT.replace("int32", "float64")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "dtypes"), [("wmma", ("float16", "bfloat16")), ("mma", ("float16",)), ("dmma", ("float64",))]
 )

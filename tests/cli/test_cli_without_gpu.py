@@ -27,6 +27,7 @@ def defines(row: dict[str, Any]) -> str:
     return " ".join(f"-D {name}={value}" for name, value in row["params"].items())
 
 
+@pytest.mark.long
 def test_exact_figures_are_those_of_trace_and_occupancy(run, needs_nvcc, tmp_path) -> None:
     # Other tests compile these kernels for sm_90, with these parameters.
     methods, options = "-m naive,tiled,vectorized", "-n 70x50x30 --arch sm_90 --json"

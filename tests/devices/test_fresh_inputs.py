@@ -186,6 +186,7 @@ def test_changed_elements_are_counted(
         assert run.product()[0].tolist() == [2] * 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ELEMENT_TYPES)
 @pytest.mark.parametrize("wrong", [[], [(10, 39), (0, 0), (12, 7)]])
 def test_wrong_elements_of_the_chosen_rows_are_counted(
@@ -227,6 +228,7 @@ def test_wrong_elements_of_the_chosen_rows_are_counted(
         assert divmod(worst, n) in in_rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_without_a_bound_only_the_exact_sum_rounded_once_is_right(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str

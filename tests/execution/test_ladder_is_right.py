@@ -128,6 +128,7 @@ def test_the_product_is_correct_for_every_shape_with_fused_multiply_add(
     assert {r.verdict.bit_equal for r in results} == {None}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("method", "dtype"), one_type_long_others(LADDER))
 def test_the_product_agrees_with_a_plain_sum(device: Device[Any], method: Method, dtype: str) -> None:
     """This test reads the product itself, without cudamm's own verification."""

@@ -80,6 +80,7 @@ def test_each_fault_costs_its_own_row_and_no_other(workspace):
     workspace.assert_nothing_left()
 
 
+@pytest.mark.long
 def test_a_variant_that_does_not_compile_costs_its_own_row(workspace):
     completed = workspace.run(BENCH + "-m tiled,coalesced --block 8 -n 32 -D FAULT=0,30,31,99")
     assert completed.status == 1 and "Traceback" not in completed.stderr + completed.stdout

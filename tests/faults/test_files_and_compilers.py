@@ -129,6 +129,7 @@ LiveSession.collect = outer
 """
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_the_old_file_and_the_rows_that_fit(workspace):
     results = workspace.folder / "out.json"
     assert workspace.run(BENCH).status == 0  # compiles what the limited runs need
@@ -210,6 +211,7 @@ FAULTY_COMPILERS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", FAULTY_COMPILERS.values(), ids=FAULTY_COMPILERS)
 def test_a_compiler_that_makes_garbage_ends_without_traceback(workspace, script):
     compiler = workspace.folder / "compiler"

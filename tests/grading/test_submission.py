@@ -58,6 +58,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_kernel_of_the_assignment_gets_0_points_with_a_reason(graded, name):
     content, reason = REFUSED[name]
@@ -155,6 +156,7 @@ def test_a_header_cannot_raise_the_rate_that_counts_as_possible(graded, monkeypa
     assert [variant.method.ceiling for variant in seen] == [1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "field, change",
     [

@@ -6,7 +6,7 @@
 // threads: 16, 16
 // grid:    ceil(N / 16), ceil(M / 16)
 //
-// verify reports: right on the first launch only; in a later one 2304 of 2304 elements wrong
+// verify reports: right on the first launch only; in a later one
 
 const int MOST = 64 * 64;
 __device__ int launched[MOST];  // by this thread

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.quiet]
 
 KERNEL = """\
 // A correct kernel with a fault for each value of FAULT; 0 and 99 have none.

@@ -27,6 +27,7 @@ from cudamm.kernels.variant import variants
 
 pytestmark = [
     pytest.mark.gpu,
+    pytest.mark.quiet,
     pytest.mark.skipif(bool(missing_package(find("cublas"))), reason="nvmath-python is not installed"),
 ]
 

@@ -8,7 +8,7 @@ import pytest
 
 from cudamm.compile.toolkit import find_ncu, find_nvcc
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.quiet]
 
 
 def profile(*arguments):

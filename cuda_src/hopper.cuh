@@ -81,50 +81,96 @@ __device__ __forceinline__ void store_matrices(void *row, unsigned part0, unsign
                  : "memory");
 }
 
-// What `asm` needs for 32, 64, 96 or 128 sums: SUMS_ are the operands in the text of the instruction, by their numbers,
+// As `store_matrices`, for the transposes of the matrices.
+__device__ __forceinline__ void store_matrices_transposed(void *row, unsigned part0, unsigned part1, unsigned part2,
+                                                          unsigned part3) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+                 : : "r"(shared_address(row)), "r"(part0), "r"(part1), "r"(part2), "r"(part3)
+                 : "memory");
+}
+
+// What `asm` needs for 32, 40, 48, ... 128 sums: SUMS_ are the operands in the text of the instruction, by their numbers,
 // and REGISTERS_ the list that assigns sums to these numbers. "+f" is a float that the instruction reads and writes.
-#define SUMS_32 \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define SUMS_64 SUMS_32 ", " \
-    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define SUMS_96 SUMS_64 ", " \
-    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define SUMS_128 SUMS_96 ", " \
-    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
-    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define REGISTERS_8(i)                                                                                               \
+#define SUMS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define SUMS_16 SUMS_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define SUMS_24 SUMS_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define SUMS_32 SUMS_24 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define SUMS_40 SUMS_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define SUMS_48 SUMS_40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define SUMS_56 SUMS_48 ", %48, %49, %50, %51, %52, %53, %54, %55"
+#define SUMS_64 SUMS_56 ", %56, %57, %58, %59, %60, %61, %62, %63"
+#define SUMS_72 SUMS_64 ", %64, %65, %66, %67, %68, %69, %70, %71"
+#define SUMS_80 SUMS_72 ", %72, %73, %74, %75, %76, %77, %78, %79"
+#define SUMS_88 SUMS_80 ", %80, %81, %82, %83, %84, %85, %86, %87"
+#define SUMS_96 SUMS_88 ", %88, %89, %90, %91, %92, %93, %94, %95"
+#define SUMS_104 SUMS_96 ", %96, %97, %98, %99, %100, %101, %102, %103"
+#define SUMS_112 SUMS_104 ", %104, %105, %106, %107, %108, %109, %110, %111"
+#define SUMS_120 SUMS_112 ", %112, %113, %114, %115, %116, %117, %118, %119"
+#define SUMS_128 SUMS_120 ", %120, %121, %122, %123, %124, %125, %126, %127"
+#define REGISTERS_8_FROM(i)                                                                                          \
     "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3]), "+f"(sums[i + 4]), "+f"(sums[i + 5]),    \
         "+f"(sums[i + 6]), "+f"(sums[i + 7])
-#define REGISTERS_32_FROM(i) REGISTERS_8(i), REGISTERS_8(i + 8), REGISTERS_8(i + 16), REGISTERS_8(i + 24)
-#define REGISTERS_32 REGISTERS_32_FROM(0)
-#define REGISTERS_64 REGISTERS_32, REGISTERS_32_FROM(32)
-#define REGISTERS_96 REGISTERS_64, REGISTERS_32_FROM(64)
-#define REGISTERS_128 REGISTERS_96, REGISTERS_32_FROM(96)
+#define REGISTERS_8 REGISTERS_8_FROM(0)
+#define REGISTERS_16 REGISTERS_8, REGISTERS_8_FROM(8)
+#define REGISTERS_24 REGISTERS_16, REGISTERS_8_FROM(16)
+#define REGISTERS_32 REGISTERS_24, REGISTERS_8_FROM(24)
+#define REGISTERS_40 REGISTERS_32, REGISTERS_8_FROM(32)
+#define REGISTERS_48 REGISTERS_40, REGISTERS_8_FROM(40)
+#define REGISTERS_56 REGISTERS_48, REGISTERS_8_FROM(48)
+#define REGISTERS_64 REGISTERS_56, REGISTERS_8_FROM(56)
+#define REGISTERS_72 REGISTERS_64, REGISTERS_8_FROM(64)
+#define REGISTERS_80 REGISTERS_72, REGISTERS_8_FROM(72)
+#define REGISTERS_88 REGISTERS_80, REGISTERS_8_FROM(80)
+#define REGISTERS_96 REGISTERS_88, REGISTERS_8_FROM(88)
+#define REGISTERS_104 REGISTERS_96, REGISTERS_8_FROM(96)
+#define REGISTERS_112 REGISTERS_104, REGISTERS_8_FROM(104)
+#define REGISTERS_120 REGISTERS_112, REGISTERS_8_FROM(112)
+#define REGISTERS_128 REGISTERS_120, REGISTERS_8_FROM(120)
 
-// The last operands mean: add to the sums; do not negate A; do not negate B; A's rows run along k; B's rows along n.
-#define MULTIPLY_ADD_TILES(Factor, name, COUNT, columns, operand_a, operand_b)                                       \
+// The last operands mean: add to the sums; do not negate the factors; and for either factor 0 if its rows in shared memory
+// run along k, else 1.
+#define MULTIPLY_ADD_TILES(function, Factor, name, COUNT, columns, first, second, orders)                            \
     template <>                                                                                                      \
-    __device__ __forceinline__ void multiply_add<Factor, COUNT>(float (&sums)[COUNT], TileDescriptor a,              \
-                                                                TileDescriptor b) {                                  \
+    __device__ __forceinline__ void function<Factor, COUNT>(float (&sums)[COUNT], TileDescriptor a,                  \
+                                                            TileDescriptor b) {                                      \
         asm volatile("{\n"                                                                                           \
                      ".reg .pred add;\n"                                                                             \
                      "setp.eq.b32 add, 0, 0;\n"                                                                      \
                      "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." name "." name " "                        \
-                     "{" SUMS_##COUNT "}, " operand_a ", " operand_b ", add, 1, 1, 0, 1;\n"                          \
+                     "{" SUMS_##COUNT "}, " first ", " second ", add, 1, 1, " orders ";\n"                           \
                      "}"                                                                                             \
                      : REGISTERS_##COUNT : "l"(a.bits), "l"(b.bits));                                                \
     }
-#define MULTIPLY_ADD_TILES_OF_EVERY_SIZE(Factor, name)          \
-    MULTIPLY_ADD_TILES(Factor, name, 32, "64", "%32", "%33")    \
-    MULTIPLY_ADD_TILES(Factor, name, 64, "128", "%64", "%65")   \
-    MULTIPLY_ADD_TILES(Factor, name, 96, "192", "%96", "%97")   \
-    MULTIPLY_ADD_TILES(Factor, name, 128, "256", "%128", "%129")
+#define MULTIPLY_ADD_TILES_OF_EVERY_SIZE(Factor, name)                                   \
+    MULTIPLY_ADD_TILES(multiply_add, Factor, name, 32, "64", "%32", "%33", "0, 1")    \
+    MULTIPLY_ADD_TILES(multiply_add, Factor, name, 64, "128", "%64", "%65", "0, 1")   \
+    MULTIPLY_ADD_TILES(multiply_add, Factor, name, 96, "192", "%96", "%97", "0, 1")   \
+    MULTIPLY_ADD_TILES(multiply_add, Factor, name, 128, "256", "%128", "%129", "0, 1")
 
 MULTIPLY_ADD_TILES_OF_EVERY_SIZE(__half, "f16")
 MULTIPLY_ADD_TILES_OF_EVERY_SIZE(__nv_bfloat16, "bf16")
+
+// As `multiply_add`, but with the roles exchanged: multiplies the transpose of a tile of B (16 x 64) by that of a tile of
+// A (2 COUNT x 16), so the sums are those of the transpose of C's tile. A tile of A may have any multiple of 16 rows.
+template <typename Factor, int COUNT>
+__device__ __forceinline__ void multiply_add_transposed(float (&sums)[COUNT], TileDescriptor b, TileDescriptor a);
+
+#define MULTIPLY_ADD_TRANSPOSED(Factor, name)                                                                        \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 32, "64", "%32", "%33", "1, 0")                        \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 40, "80", "%40", "%41", "1, 0")                        \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 48, "96", "%48", "%49", "1, 0")                        \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 56, "112", "%56", "%57", "1, 0")                       \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 64, "128", "%64", "%65", "1, 0")                       \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 72, "144", "%72", "%73", "1, 0")                       \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 80, "160", "%80", "%81", "1, 0")                       \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 88, "176", "%88", "%89", "1, 0")                       \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 96, "192", "%96", "%97", "1, 0")                       \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 104, "208", "%104", "%105", "1, 0")                    \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 112, "224", "%112", "%113", "1, 0")                    \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 120, "240", "%120", "%121", "1, 0")                    \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 128, "256", "%128", "%129", "1, 0")                    
+MULTIPLY_ADD_TRANSPOSED(__half, "f16")
+MULTIPLY_ADD_TRANSPOSED(__nv_bfloat16, "bf16")
 
 // As `multiply_add`, for matrices of float of which tf32 is multiplied: a tile of 64 x 8 by one of 8 x 2 COUNT. The first
 // one is in registers: lane i of warp w has elements (16 w + i / 4, i % 4), that 8 rows further down, that 4 columns

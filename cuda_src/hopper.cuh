@@ -10,6 +10,11 @@
 
 // ---- Copies from shared memory to a matrix ------------------------------------------------------------------------
 
+// Fetch the map, which the copy engine reads before its first copy.
+__device__ __forceinline__ void prefetch_map(const CUtensorMap *map) {
+    asm volatile("prefetch.tensormap [%0];" : : "l"(map) : "memory");
+}
+
 // The other direction of `copy_box`: start the copy of a box from shared memory to the matrix. Nothing is written
 // beyond the matrix. `stores_commit` makes a group of the copies that this thread has started. `stores_wait` waits
 // until the engine has read the boxes of this thread's groups, but for the last PENDING ones, so that other data may
@@ -156,6 +161,8 @@ template <typename Factor, int COUNT>
 __device__ __forceinline__ void multiply_add_transposed(float (&sums)[COUNT], TileDescriptor b, TileDescriptor a);
 
 #define MULTIPLY_ADD_TRANSPOSED(Factor, name)                                                                        \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 16, "32", "%16", "%17", "1, 0")                        \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 24, "48", "%24", "%25", "1, 0")                      \
     MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 32, "64", "%32", "%33", "1, 0")                        \
     MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 40, "80", "%40", "%41", "1, 0")                        \
     MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 48, "96", "%48", "%49", "1, 0")                        \

@@ -7,7 +7,7 @@
 // param:     BM = 256 in 64, 96, 128, 144, 160, 192, 224, 256
 // param:     BN = 128 in 64, 128
 // param:     STAGES = 4 in 3, 4, 5, 6, 8, 10
-// param:     PIECE = 32 in 16, 32, 48, 64
+// param:     PIECE = 64 in 16, 32, 48, 64, 96, 112, 128, 144, 192
 // param:     CLUSTER_ROWS = 1 in 1, 2
 // param:     CLUSTER_COLUMNS = 2 in 1, 2
 // param:     STRIP = 16 in 4, 8, 16, 32
@@ -15,16 +15,17 @@
 // args:      tensor_map(A, BM / CLUSTER_COLUMNS, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, PIECE, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
-// shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * PIECE * 128
+// shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + (2 if PIECE == BM * BN // 128 else 4) * PIECE * 128
 // requires:  N % 8 == 0, K % 8 == 0, BM % 32 == 0 or BN == 128, BM * BN // 128 % PIECE == 0, STAGES >= 2, BLOCKS % (CLUSTER_ROWS * CLUSTER_COLUMNS) == 0,
 //            CLUSTER_ROWS * CLUSTER_COLUMNS <= 2, BN // 64 % CLUSTER_ROWS == 0,
-//            STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * PIECE * 128 <= 227 * 1024
+//            STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + (2 if PIECE == BM * BN // 128 else 4) * PIECE * 128 <= 227 * 1024
 
 #include "hopper.cuh"
 
 const int CONSUMERS = 2, CLUSTER = CLUSTER_ROWS * CLUSTER_COLUMNS, BANDS = BN / 64;
 const int ROWS = BM * BANDS / CONSUMERS;  // a consumer warpgroup has ROWS x 64 of the tile of C
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BANDS * BAND_BYTES, PIECE_BYTES = PIECE * ROW_BYTES;
+const int BOXES = PIECE == ROWS ? 1 : 2;  // of a consumer
 
 extern __shared__ __align__(1024) char ring[];
 
@@ -32,7 +33,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(128 * (CONSUME
 full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
            const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
     char *const pieces = ring + STAGES * STAGE_BYTES;
-    Barrier *const full = (Barrier *)(pieces + CONSUMERS * 2 * PIECE_BYTES), *const empty = full + STAGES;
+    Barrier *const full = (Barrier *)(pieces + CONSUMERS * BOXES * PIECE_BYTES), *const empty = full + STAGES;
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
     const int steps = (K + BK - 1) / BK;  // along k, of each tile of C
     const int rank = blockIdx.x % CLUSTER, cluster_id = blockIdx.x / CLUSTER, clusters = BLOCKS / CLUSTER;
@@ -87,7 +88,7 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
             barrier_arrive(&empty[stage]);
         }
     };
-    char *const own_pieces = pieces + warpgroup * 2 * PIECE_BYTES;
+    char *const own_pieces = pieces + warpgroup * BOXES * PIECE_BYTES;
     int box_index = 0;
     const int band = BANDS > 1 ? warpgroup : 0, first_row = BANDS > 1 ? 0 : warpgroup * ROWS;
     for (int tile = cluster_id; tile < tiles; tile += clusters) {
@@ -114,9 +115,9 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
         const int row = (at.y * CLUSTER_ROWS + rank_row) * BM + first_row;
         const int column = (at.x * CLUSTER_COLUMNS + rank_column) * BN + band * 64;
 #pragma unroll
-        for (int piece = 0; piece < ROWS / PIECE; ++piece, box_index ^= 1) {
+        for (int piece = 0; piece < ROWS / PIECE; ++piece, box_index = (box_index + 1) % BOXES) {
             char *const box = own_pieces + box_index * PIECE_BYTES;
-            if (thread == 0) stores_wait<1>();  // the engine has read what was in the box
+            if (thread == 0) stores_wait<BOXES - 1>();  // the engine has read what was in the box
             warpgroup_sync(warpgroup);
 #pragma unroll
             for (int j = 0; j < PIECE / 8; j += 2) {  // groups of 8 rows of C

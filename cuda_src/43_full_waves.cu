@@ -15,10 +15,10 @@
 // args:      tensor_map(A, BM / CLUSTER_COLUMNS, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, PIECE, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
-// shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + (2 if PIECE == BM * BN // 128 else 4) * PIECE * 128
+// shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 2 * min(2, BM * BN // 128 // PIECE) * PIECE * 128
 // requires:  N % 8 == 0, K % 8 == 0, BM % 32 == 0 or BN == 128, BM * BN // 128 % PIECE == 0, STAGES >= 2, BLOCKS % (CLUSTER_ROWS * CLUSTER_COLUMNS) == 0,
 //            CLUSTER_ROWS * CLUSTER_COLUMNS <= 2, BN // 64 % CLUSTER_ROWS == 0,
-//            STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + (2 if PIECE == BM * BN // 128 else 4) * PIECE * 128 <= 227 * 1024
+//            STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 2 * min(2, BM * BN // 128 // PIECE) * PIECE * 128 <= 227 * 1024
 
 #include "hopper.cuh"
 

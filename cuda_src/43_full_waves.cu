@@ -41,20 +41,14 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
     const int tile_rows = (M + CLUSTER_ROWS * BM - 1) / (CLUSTER_ROWS * BM);
     const int tile_columns = (N + CLUSTER_COLUMNS * BN - 1) / (CLUSTER_COLUMNS * BN), tiles = tile_rows * tile_columns;
 
-    if (threadIdx.x < STAGES) {
-        barrier_init(&full[threadIdx.x], 1);                         // arrives: the thread that starts the copies
-        barrier_init(&empty[threadIdx.x], CLUSTER * 4 * CONSUMERS);  // arrive: lanes of all warps of all blocks' consumers
-        proxy_fence();
-    }
-    if (threadIdx.x == 128 * CONSUMERS) prefetch_map(&map_A), prefetch_map(&map_B);
-    if (threadIdx.x == 0) prefetch_map(&map_C);
+    ring_init<STAGES>(full, empty, CLUSTER * 4 * CONSUMERS);  // a lane of each warp of the consumers reports
+    int2 at = tile_at<STRIP>(cluster_id, tile_rows, tile_columns);
     if (CLUSTER > 1) cluster_sync(); else __syncthreads();
 
     RingPosition<STAGES> position;
     if (warpgroup == CONSUMERS) {  // the producer
         registers_decrease<40>();
         for (int tile = cluster_id; thread == 0 && tile < tiles; tile += clusters) {
-            const int2 at = tile_at<STRIP>(tile, tile_rows, tile_columns);
             const int row = (at.y * CLUSTER_ROWS + rank_row) * BM, column = (at.x * CLUSTER_COLUMNS + rank_column) * BN;
             for (int step = 0; step < steps; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
@@ -74,6 +68,7 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
                         copy_box(target, &map_B, step * BK, column + band * 64, barrier);
                 }
             }
+            at = tile_at<STRIP>(tile + clusters, tile_rows, tile_columns);
         }
         if (CLUSTER > 1) cluster_sync();
         return;
@@ -92,7 +87,6 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
     int box_index = 0;
     const int band = BANDS > 1 ? warpgroup : 0, first_row = BANDS > 1 ? 0 : warpgroup * ROWS;
     for (int tile = cluster_id; tile < tiles; tile += clusters) {
-        const int2 at = tile_at<STRIP>(tile, tile_rows, tile_columns);
         float sums[ROWS / 2] = {};
         int previous = 0;  // the stage of the previous step
         for (int step = 0; step < steps; ++step, position.next()) {
@@ -134,6 +128,7 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
                 stores_commit();
             }
         }
+        at = tile_at<STRIP>(tile + clusters, tile_rows, tile_columns);
     }
     if (thread == 0) stores_wait();  // the block's shared memory must outlive the copies
     if (CLUSTER > 1) cluster_sync();

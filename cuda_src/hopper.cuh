@@ -10,11 +10,6 @@
 
 // ---- Copies from shared memory to a matrix ------------------------------------------------------------------------
 
-// Fetch the map, which the copy engine reads before its first copy.
-__device__ __forceinline__ void prefetch_map(const CUtensorMap *map) {
-    asm volatile("prefetch.tensormap [%0];" : : "l"(map) : "memory");
-}
-
 // The other direction of `copy_box`: start the copy of a box from shared memory to the matrix. Nothing is written
 // beyond the matrix. `stores_commit` makes a group of the copies that this thread has started. `stores_wait` waits
 // until the engine has read the boxes of this thread's groups, but for the last PENDING ones, so that other data may
@@ -231,6 +226,19 @@ struct RingPosition {
     }
 };
 
+// Makes the barriers of a ring ready. Those of `full` wait for one thread, which starts the copies into a stage, and those
+// of `empty` for this number of arrivals. Each warp of the block makes a few ready: together they are faster.
+template <int LENGTH>
+__device__ __forceinline__ void ring_init(Barrier *full, Barrier *empty, int arrivals) {
+    if (threadIdx.x % 32 == 0) {
+        for (int i = threadIdx.x / 32; i < LENGTH; i += blockDim.x / 32) {
+            barrier_init(&full[i], 1);
+            barrier_init(&empty[i], arrivals);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");  // for the copy engine and other blocks
+    }
+}
+
 // Return row (y) and column (x) of a tile of C, by its number. Tiles are numbered in strips of STRIP_ROWS rows of
 // tiles, column by column within a strip. Blocks that run at the same time have neighbouring numbers, and so they read
 // few rows of A and few columns of B, which then stay in the L2 cache.
@@ -305,6 +313,17 @@ __device__ __forceinline__ void barrier_arrive_at(Barrier *barrier, int block) {
                  "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
                  "}"
                  : : "r"(shared_address(barrier)), "r"(block) : "memory");
+}
+
+// Store four floats at the same place in the shared memory of a block of the cluster.
+__device__ __forceinline__ void store_at(float4 *place, int block, float4 value) {
+    asm volatile("{\n"
+                 ".reg .b32 remote;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "st.shared::cluster.v4.f32 [remote], {%2, %3, %4, %5};\n"
+                 "}"
+                 : : "r"(shared_address(place)), "r"(block), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
+                 : "memory");
 }
 
 // Wait for all threads of the cluster. What they wrote before, also to barriers, is visible to all afterwards.

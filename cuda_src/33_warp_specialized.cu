@@ -45,13 +45,7 @@ warp_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
     const int warpgroup = threadIdx.x / 128, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int tiles = (K + BK - 1) / BK;
 
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);               // an arrival of the thread that starts the copies
-            barrier_init(&empty[i], 4 * CONSUMERS);  // an arrival of each warp of the consumers
-        }
-        proxy_fence();
-    }
+    ring_init<STAGES>(full, empty, 4 * CONSUMERS);  // a lane of each warp of the consumers reports
     __syncthreads();
 
     RingPosition<STAGES> position;

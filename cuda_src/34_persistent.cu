@@ -45,17 +45,11 @@ persistent(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
            const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
     char *const c_tile = ring + STAGES * STAGE_BYTES;
     Barrier *const full = (Barrier *)(c_tile + C_BYTES), *const empty = full + STAGES;
-    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
+    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32;
     const int steps = (K + BK - 1) / BK;  // along k, of each tile of C
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN, tiles = tile_rows * tile_columns;
 
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);               // an arrival of the thread that starts the copies
-            barrier_init(&empty[i], 4 * CONSUMERS);  // an arrival of each warp of the consumers
-        }
-        proxy_fence();
-    }
+    ring_init<STAGES>(full, empty, 4 * CONSUMERS);  // a lane of each warp of the consumers reports
     __syncthreads();
 
     RingPosition<STAGES> position;

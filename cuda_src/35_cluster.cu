@@ -46,20 +46,14 @@ cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUten
         const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
     char *const c_tile = ring + STAGES * STAGE_BYTES;
     Barrier *const full = (Barrier *)(c_tile + C_BYTES), *const empty = full + STAGES;
-    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
+    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32;
     const int steps = (K + BK - 1) / BK;  // along k, of each tile of C
     // A cluster computes two tiles, one below the other: its tile has 2 BM rows.
     const int rank = blockIdx.x % CLUSTER, cluster_id = blockIdx.x / CLUSTER, clusters = BLOCKS / CLUSTER;
     const int tile_rows = (M + CLUSTER * BM - 1) / (CLUSTER * BM), tile_columns = (N + BN - 1) / BN;
     const int tiles = tile_rows * tile_columns;
 
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);                         // arrives: the thread that starts the copies
-            barrier_init(&empty[i], CLUSTER * 4 * CONSUMERS);  // arrive: lanes of all warps of both blocks' consumers
-        }
-        proxy_fence();
-    }
+    ring_init<STAGES>(full, empty, CLUSTER * 4 * CONSUMERS);  // a lane of each warp of both blocks' consumers reports
     cluster_sync();
 
     RingPosition<STAGES> position;

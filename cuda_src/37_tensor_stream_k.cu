@@ -22,8 +22,8 @@
 // have parts of the same tile: all but the last write their sums, which are float, and the last one adds them to its
 // own (`complete` in schedule.cuh). Unlike in `stream-k`, that block may have to wait for the others.
 //
-// If there are fewer tiles than multiprocessors, all are cut, into about MOST_PARTS parts each at most: a product of
-// 64 x 4096 x 65536 keeps 128 multiprocessors busy, and not 16.
+// If there are fewer tiles than multiprocessors, all are cut: a product of 64 x 64 x 65536 has a single tile, and keeps
+// all multiprocessors busy.
 //
 //     cudamm show --diff persistent tensor-stream-k --dtype float16
 
@@ -36,7 +36,6 @@ const int C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;
 
 const int MIN_IDLE = 12;   // tiles are cut if blocks would otherwise be idle for this number of steps on average
 const int MIN_STEPS = 4;   // minimum number of steps for a block
-const int MOST_PARTS = 8;  // maximum number of blocks that share a tile
 
 extern __shared__ __align__(1024) char ring[];
 
@@ -47,18 +46,12 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
                 const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
     char *const c_tile = ring + STAGES * STAGE_BYTES;
     Barrier *const full = (Barrier *)(c_tile + C_BYTES), *const empty = full + STAGES;
-    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
+    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32;
     const int steps = (K + BK - 1) / BK;  // along k, of each tile of C
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN, tiles = tile_rows * tile_columns;
-    Schedule work(tiles, steps, MIN_IDLE, MIN_STEPS, MOST_PARTS);
+    Schedule work(tiles, steps, MIN_IDLE, MIN_STEPS);
 
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);               // an arrival of the thread that starts the copies
-            barrier_init(&empty[i], 4 * CONSUMERS);  // an arrival of each warp of the consumers
-        }
-        proxy_fence();
-    }
+    ring_init<STAGES>(full, empty, 4 * CONSUMERS);  // a lane of each warp of the consumers reports
     __syncthreads();
 
     RingPosition<STAGES> position;
@@ -98,7 +91,7 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
         }
         multiply_wait<0>(sums);
         if (lane == 0) barrier_arrive(&empty[previous]);
-        if (!complete(parts, work, sums)) continue;
+        if (at.y * BM + warpgroup * 64 >= M || !complete(parts, work, sums)) continue;  // rows beyond the edge: no sums
 
         store_boxes<element>(c_boxes, &map_C, at.y * BM + warpgroup * 64, at.x * BN, warpgroup, sums);
     }

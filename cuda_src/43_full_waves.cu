@@ -1,72 +1,85 @@
 // Tiles of a height that fills whole waves: few multiprocessors are idle in the last one.
 //
-// sources:   CUTLASS (tile shapes for sm_90); NVIDIA: Matrix Multiplication Background User's Guide (wave quantization)
+// sources:   NVIDIA: Matrix Multiplication Background User's Guide (wave quantization); CUTLASS (tiles for sm_90)
 // needs:     sm_90a
 // types:     float16, bfloat16
 // ceiling:   16
 // param:     BM = 256 in 64, 96, 128, 144, 160, 192, 224, 256
 // param:     BN = 128 in 64, 128
-// param:     STAGES = 4 in 3, 4, 5, 6, 8, 10
-// param:     PIECE = 64 in 16, 32, 48, 64, 96, 112, 128, 144, 192
-// param:     CLUSTER_ROWS = 1 in 1, 2
-// param:     CLUSTER_COLUMNS = 2 in 1, 2
+// param:     STAGES = 4 in 3, 4, 5, 6, 10
+// param:     PIECE = 64 in 32, 48, 64, 96
+// param:     CLUSTER = 2 in 1, 2
 // param:     STRIP = 16 in 4, 8, 16, 32
-// param:     BLOCKS = 132 in 66, 114, 128, 132
-// args:      tensor_map(A, BM / CLUSTER_COLUMNS, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, PIECE, 64, 128), M, N, K
+// param:     BLOCKS = 132 in 66, 114, 132
+// args:      tensor_map(A, BM / CLUSTER, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, PIECE, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
-// shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 2 * min(2, BM * BN // 128 // PIECE) * PIECE * 128
-// requires:  N % 8 == 0, K % 8 == 0, BM % 32 == 0 or BN == 128, BM * BN // 128 % PIECE == 0, STAGES >= 2, BLOCKS % (CLUSTER_ROWS * CLUSTER_COLUMNS) == 0,
-//            CLUSTER_ROWS * CLUSTER_COLUMNS <= 2, BN // 64 % CLUSTER_ROWS == 0,
-//            STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 2 * min(2, BM * BN // 128 // PIECE) * PIECE * 128 <= 227 * 1024
+// shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * PIECE * 128
+// requires:  N % 8 == 0, K % 8 == 0, BN == 64 or BN == 128, BM * BN // 128 % PIECE == 0, PIECE % 16 == 0, STAGES >= 2,
+//            BLOCKS % CLUSTER == 0, STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * PIECE * 128 <= 227 * 1024
+// traffic:   (M * K * ceil(N / (CLUSTER * BN)) + K * N * ceil(M / BM)) * sizeof(element),
+//            M * N * sizeof(element)
+//
+// The blocks that run at the same time are a *wave*. At n = 1536 `persistent` has 72 tiles of 128 x 256 for 132
+// multiprocessors: a single wave, in which 60 of them have nothing to do. `tensor-stream-k` cuts tiles, and has to add
+// up parts. Tiles of 144 x 128 are 132: each multiprocessor has one, and nothing is cut. At n = 3072 tiles of 192 x 128
+// are 384, three waves but for 12 tiles.
+//
+// wgmma multiplies 64 rows of its first factor by up to 256 columns of the second one, in steps of 8. So one side of a
+// tile is a multiple of 64, and the other one is free. As in `register-operand` the kernel computes the transpose,
+// C' = B' A': the free side is then that along M. There A's tile has k contiguous, and any number of rows fills shared
+// memory without a gap. Along N a row of B is cut into bands of 64 columns.
+//
+// A low tile is slower for each multiplication: shared memory has to take in and give out more bytes for it. With 256
+// rows it is busy all the time that the tensor cores are, with 64 rows it is busy 1.75 times as long. So the highest
+// tile that fills the waves is best. `best` computes this for every problem.
+//
+// A third stage more is worth more than room for C's tile: the results are written in PIECEs of some rows, through two
+// boxes for each warpgroup, while the engine stores the piece before. With CLUSTER=2 two blocks that compute neighbouring
+// tiles share that of A; this pays with more than one wave. BN=64 is for matrices with few columns.
+//
+//     cudamm show --diff cluster full-waves --dtype float16
 
 #include "hopper.cuh"
 
-const int CONSUMERS = 2, CLUSTER = CLUSTER_ROWS * CLUSTER_COLUMNS, BANDS = BN / 64;
+const int CONSUMERS = 2, BANDS = BN / 64;
 const int ROWS = BM * BANDS / CONSUMERS;  // a consumer warpgroup has ROWS x 64 of the tile of C
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BANDS * BAND_BYTES, PIECE_BYTES = PIECE * ROW_BYTES;
-const int BOXES = PIECE == ROWS ? 1 : 2;  // of a consumer
 
 extern __shared__ __align__(1024) char ring[];
 
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(128 * (CONSUMERS + 1), 1)
 full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
            const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
-    char *const pieces = ring + STAGES * STAGE_BYTES;
-    Barrier *const full = (Barrier *)(pieces + CONSUMERS * BOXES * PIECE_BYTES), *const empty = full + STAGES;
+    char *const boxes = ring + STAGES * STAGE_BYTES;
+    Barrier *const full = (Barrier *)(boxes + CONSUMERS * 2 * PIECE_BYTES), *const empty = full + STAGES;
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
     const int steps = (K + BK - 1) / BK;  // along k, of each tile of C
+    // A cluster computes neighbouring tiles: its tile has CLUSTER * BN columns.
     const int rank = blockIdx.x % CLUSTER, cluster_id = blockIdx.x / CLUSTER, clusters = BLOCKS / CLUSTER;
-    const int rank_row = CLUSTER_ROWS > 1 ? rank : 0, rank_column = CLUSTER_COLUMNS > 1 ? rank : 0;
-    const int tile_rows = (M + CLUSTER_ROWS * BM - 1) / (CLUSTER_ROWS * BM);
-    const int tile_columns = (N + CLUSTER_COLUMNS * BN - 1) / (CLUSTER_COLUMNS * BN), tiles = tile_rows * tile_columns;
+    const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + CLUSTER * BN - 1) / (CLUSTER * BN);
+    const int tiles = tile_rows * tile_columns;
 
-    ring_init<STAGES>(full, empty, CLUSTER * 4 * CONSUMERS);  // a lane of each warp of the consumers reports
-    int2 at = tile_at<STRIP>(cluster_id, tile_rows, tile_columns);
-    if (CLUSTER > 1) cluster_sync(); else __syncthreads();
+    ring_init<STAGES>(full, empty, CLUSTER * 4 * CONSUMERS);  // a lane of each warp of all blocks' consumers reports
+    int2 at = tile_at<STRIP>(cluster_id, tile_rows, tile_columns);  // two divisions, while the barriers are made ready
+    if (CLUSTER > 1) cluster_sync();
+    else __syncthreads();
 
     RingPosition<STAGES> position;
     if (warpgroup == CONSUMERS) {  // the producer
         registers_decrease<40>();
         for (int tile = cluster_id; thread == 0 && tile < tiles; tile += clusters) {
-            const int row = (at.y * CLUSTER_ROWS + rank_row) * BM, column = (at.x * CLUSTER_COLUMNS + rank_column) * BN;
+            const int row = at.y * BM, column = (at.x * CLUSTER + rank) * BN;
             for (int step = 0; step < steps; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
                 Barrier *const barrier = &full[position.stage];
                 barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
                 barrier_arrive_expect(barrier, STAGE_BYTES);
-                if (CLUSTER_COLUMNS > 1)
+                if (CLUSTER > 1)
                     copy_box_to_both(stage + rank * (A_BYTES / 2), &map_A, row + rank * (BM / 2), step * BK, barrier);
-                else
-                    copy_box(stage, &map_A, row, step * BK, barrier);
-                for (int i = 0; i < BANDS / CLUSTER_ROWS; ++i) {
-                    const int band = rank_row * (BANDS / CLUSTER_ROWS) + i;
-                    char *const target = stage + A_BYTES + band * BAND_BYTES;
-                    if (CLUSTER_ROWS > 1)
-                        copy_box_to_both(target, &map_B, step * BK, column + band * 64, barrier);
-                    else
-                        copy_box(target, &map_B, step * BK, column + band * 64, barrier);
-                }
+                else copy_box(stage, &map_A, row, step * BK, barrier);
+                for (int band = 0; band < BANDS; ++band)
+                    copy_box(stage + A_BYTES + band * BAND_BYTES, &map_B, step * BK, column + band * 64, barrier);
             }
             at = tile_at<STRIP>(tile + clusters, tile_rows, tile_columns);
         }
@@ -77,15 +90,12 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
     // The consumers.
     registers_increase<232>();
     const auto report_empty = [&](int stage) {
-        if (CLUSTER > 1) {
-            if (lane < CLUSTER) barrier_arrive_at(&empty[stage], lane);  // a lane for each block
-        } else if (lane == 0) {
-            barrier_arrive(&empty[stage]);
-        }
+        if (CLUSTER == 1 && lane == 0) barrier_arrive(&empty[stage]);
+        if (CLUSTER > 1 && lane < CLUSTER) barrier_arrive_at(&empty[stage], lane);  // a lane for each block
     };
-    char *const own_pieces = pieces + warpgroup * BOXES * PIECE_BYTES;
-    int box_index = 0;
-    const int band = BANDS > 1 ? warpgroup : 0, first_row = BANDS > 1 ? 0 : warpgroup * ROWS;
+    const int band = warpgroup % BANDS, first_row = warpgroup / BANDS * ROWS;  // of this warpgroup, in the tile
+    char *const own_boxes = boxes + warpgroup * 2 * PIECE_BYTES;
+    int next_box = 0;
     for (int tile = cluster_id; tile < tiles; tile += clusters) {
         float sums[ROWS / 2] = {};
         int previous = 0;  // the stage of the previous step
@@ -106,12 +116,12 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
         multiply_wait<0>(sums);
         report_empty(previous);
 
-        const int row = (at.y * CLUSTER_ROWS + rank_row) * BM + first_row;
-        const int column = (at.x * CLUSTER_COLUMNS + rank_column) * BN + band * 64;
+        // Store the results, piece by piece.
+        const int row = at.y * BM + first_row, column = (at.x * CLUSTER + rank) * BN + band * 64;
 #pragma unroll
-        for (int piece = 0; piece < ROWS / PIECE; ++piece, box_index = (box_index + 1) % BOXES) {
-            char *const box = own_pieces + box_index * PIECE_BYTES;
-            if (thread == 0) stores_wait<BOXES - 1>();  // the engine has read what was in the box
+        for (int piece = 0; piece < ROWS / PIECE; ++piece, next_box ^= 1) {
+            char *const box = own_boxes + next_box * PIECE_BYTES;
+            if (thread == 0) stores_wait<1>();  // the engine has read the piece before the last one
             warpgroup_sync(warpgroup);
 #pragma unroll
             for (int j = 0; j < PIECE / 8; j += 2) {  // groups of 8 rows of C

@@ -315,17 +315,6 @@ __device__ __forceinline__ void barrier_arrive_at(Barrier *barrier, int block) {
                  : : "r"(shared_address(barrier)), "r"(block) : "memory");
 }
 
-// Store four floats at the same place in the shared memory of a block of the cluster.
-__device__ __forceinline__ void store_at(float4 *place, int block, float4 value) {
-    asm volatile("{\n"
-                 ".reg .b32 remote;\n"
-                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
-                 "st.shared::cluster.v4.f32 [remote], {%2, %3, %4, %5};\n"
-                 "}"
-                 : : "r"(shared_address(place)), "r"(block), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
-                 : "memory");
-}
-
 // Wait for all threads of the cluster. What they wrote before, also to barriers, is visible to all afterwards.
 __device__ __forceinline__ void cluster_sync() {
     asm volatile("fence.mbarrier_init.release.cluster;\n"

@@ -20,14 +20,14 @@ struct Schedule {
     int tile, step_begin, step_end;  // the block's work: these steps of this tile; there is none if tile == tiles
 
     // Tiles are cut if blocks would otherwise be idle for `min_idle` steps on average. A share has at least `min_steps`
-    // steps, and about `most_parts` blocks at most share a tile: adding up takes time too.
-    __device__ __forceinline__ Schedule(int tiles, int steps, int min_idle, int min_steps, int most_parts)
+    // steps: adding up takes time too.
+    __device__ __forceinline__ Schedule(int tiles, int steps, int min_idle, int min_steps)
         : steps(steps), tiles(tiles) {
         const int blocks = gridDim.x, last_round = tiles % blocks;  // number of tiles in the incomplete round
         const int idle_steps = last_round == 0 ? 0 : (blocks - last_round) * steps;
         cut_tiles = idle_steps < min_idle * blocks ? 0 : tiles < blocks ? tiles : last_round + blocks;
         const int cut_steps = cut_tiles * steps;
-        sharers = max(1, min(blocks, min(cut_tiles * most_parts, max(cut_tiles, cut_steps / min_steps))));
+        sharers = max(1, min(blocks, max(cut_tiles, cut_steps / min_steps)));
         share = cut_steps / sharers, larger_shares = cut_steps % sharers;
         share_end = share_begin(min(blockIdx.x + 1, sharers));
         share_left = share_end - share_begin(min(blockIdx.x, sharers));
@@ -64,40 +64,65 @@ struct Parts {
     int ready[BLOCK_COUNT * WARPGROUPS];
 };
 
-// Completes the sums of this warpgroup for a tile that may be cut: writes them for the block that has the tile's last
-// part, or adds to them those of the other blocks, in the order of k. Returns whether `sums` are the tile's now. Only
-// one launch at a time may use `parts`.
+// Writes the sums of this warpgroup as the block's part, for another block.
+template <int BLOCK_COUNT, int WARPGROUPS, int COUNT>
+__device__ __forceinline__ void publish(Parts<BLOCK_COUNT, WARPGROUPS, COUNT> &parts, const float (&sums)[COUNT]) {
+    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, part = blockIdx.x * WARPGROUPS + warpgroup;
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) __stcg(&parts.sums[part][i][thread], sums[i]);
+    __threadfence();
+    warpgroup_sync(warpgroup);
+    if (thread == 0) atomicExch(&parts.ready[part], 1);
+}
+
+// Waits for the parts of blocks `first`, `first` + `stride`, and so on before `end`, and adds them to the sums of this
+// warpgroup.
+template <int BLOCK_COUNT, int WARPGROUPS, int COUNT>
+__device__ __forceinline__ void add_parts(Parts<BLOCK_COUNT, WARPGROUPS, COUNT> &parts, int first, int end, int stride,
+                                          float (&sums)[COUNT]) {
+    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128;
+    for (int block = first + thread * stride; block < end; block += 128 * stride) {  // each thread waits for one
+        int *const ready = &parts.ready[block * WARPGROUPS + warpgroup];
+        while (atomicAdd(ready, 0) == 0) {}
+        *ready = 0;  // for the next launch
+        __threadfence();
+    }
+    warpgroup_sync(warpgroup);
+    const int BATCH = 32;  // number of sums that a thread reads at a time
+#pragma unroll 2
+    for (int block = first; block < end; block += stride)
+#pragma unroll
+        for (int i0 = 0; i0 < COUNT; i0 += BATCH) {
+            float batch[BATCH];
+#pragma unroll
+            for (int i = 0; i < BATCH; ++i)
+                batch[i] = __ldcg(&parts.sums[block * WARPGROUPS + warpgroup][i0 + i][thread]);
+#pragma unroll
+            for (int i = 0; i < BATCH; ++i) sums[i0 + i] += batch[i];
+        }
+}
+
+// Completes the sums of this warpgroup for a tile that may be cut. Returns whether they are the tile's now: so for the
+// block that has the tile's last part. Only one launch at a time may use `parts`.
+//
+// The blocks that share the tile form groups of neighbours. The last block of a group adds up the group's parts, and the
+// tile's last block those of the groups: with 128 parts, 11 blocks add up 11 or 12 each at the same time, and then one
+// adds up 11. The order is always the same, and so is the result.
 template <int BLOCK_COUNT, int WARPGROUPS, int COUNT>
 __device__ __forceinline__ bool complete(Parts<BLOCK_COUNT, WARPGROUPS, COUNT> &parts, const Schedule &work,
                                          float (&sums)[COUNT]) {
-    const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128;
-    if (work.step_end < work.steps) {
-        const int part = blockIdx.x * WARPGROUPS + warpgroup;
-#pragma unroll
-        for (int i = 0; i < COUNT; ++i) __stcg(&parts.sums[part][i][thread], sums[i]);
-        __threadfence();
-        warpgroup_sync(warpgroup);
-        if (thread == 0) atomicExch(&parts.ready[part], 1);
-        return false;
-    }
-    if (work.step_begin > 0)
-        for (int block = work.block_of(work.tile * work.steps); block < blockIdx.x; ++block) {
-            const int part = block * WARPGROUPS + warpgroup;
-            if (thread == 0) {
-                while (atomicAdd(&parts.ready[part], 0) == 0) {}
-                parts.ready[part] = 0;  // for the next launch
-                __threadfence();
-            }
-            warpgroup_sync(warpgroup);
-            const int BATCH = 32;  // number of sums that a thread reads at a time
-#pragma unroll
-            for (int i0 = 0; i0 < COUNT; i0 += BATCH) {
-                float batch[BATCH];
-#pragma unroll
-                for (int i = 0; i < BATCH; ++i) batch[i] = __ldcg(&parts.sums[part][i0 + i][thread]);
-#pragma unroll
-                for (int i = 0; i < BATCH; ++i) sums[i0 + i] += batch[i];
-            }
+    if (work.step_begin == 0 && work.step_end == work.steps) return true;
+    const int block = blockIdx.x, first = work.block_of(work.tile * work.steps);
+    const int last = work.block_of((work.tile + 1) * work.steps - 1), sharers = last - first + 1;
+    const int group_size = sharers <= 4 ? sharers : (int)ceilf(sqrtf(sharers));
+    const int group = first + (block - first) / group_size * group_size;  // its first block
+    if (block == last || block == group + group_size - 1) {
+        add_parts(parts, group, block, 1, sums);
+        if (block == last) {
+            add_parts(parts, first + group_size - 1, group, group_size, sums);
+            return true;
         }
-    return true;
+    }
+    publish(parts, sums);
+    return false;
 }

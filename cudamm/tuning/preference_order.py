@@ -4,12 +4,14 @@ The order is that of the rates measured on an H200 (docs/measured.md and tables/
 bfloat16 for the 16-bit types, those of float32 for the others, without the methods that lack the type. A
 large tile is fast only if there are enough tiles for the multiprocessors and if C fills the tile. So each
 preference states the minimum number of tiles and the minimum width of the product, and smaller tiles follow
-larger ones.
+larger ones. The height of `full-waves`' tile is computed for each product.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from cudamm.errors import UsageError
 from cudamm.kernels.architecture import Architecture
@@ -34,6 +36,10 @@ class Preference:
         k_step: length of the pieces along K that a tile is cut into and that count as tiles; 0: tiles are not
             cut.
         narrowest: minimum of M and of N; half a tile, plus one.
+        widest: maximum of the smaller one of M and N; 0: there is none.
+        fill: minimum share of the room in whole waves of tiles that C fills.
+        heights: parameters that belong to a height of the tile, by the heights; if there are any, `fitted`
+            chooses the height.
         since: oldest compute capability; the method's header may require a newer one.
         blocks: maximum BLOCKS for each multiprocessor if the grid does not grow with C; 0: the grid grows
             with C.
@@ -48,16 +54,51 @@ class Preference:
     narrowest: int = 1
     since: tuple[int, int] = (1, 0)
     blocks: int = 0
+    widest: int = 0
+    fill: float = 0.0
+    heights: Mapping[int, dict[str, int]] = field(default_factory=dict)
+
+    def fitted(self, shape: Shape, architecture: Architecture) -> Preference:
+        """Return the preference with the height at which a product is fastest; without `heights`, itself."""
+        if not self.heights:
+            return self
+
+        def worth(rows: int) -> float:
+            return self._filled(rows, shape, architecture) * _share_of_shared_memory_rate(rows)
+
+        rows = max(self.heights, key=worth)
+        chosen = dataclasses.replace(self, tile=(rows, self.tile[1]), heights={})
+        clustered = chosen._tiles(shape) > self._blocks(architecture)
+        parameters = {**self.parameters, **self.heights[rows], "BM": rows, "CLUSTER": 2 if clustered else 1}
+        return dataclasses.replace(chosen, parameters=parameters)
+
+    def _tiles(self, shape: Shape) -> int:
+        return -(-shape.m // self.tile[0]) * -(-shape.n // self.tile[1])
+
+    def _filled(self, rows: int, shape: Shape, architecture: Architecture) -> float:
+        """Return the share of the room in whole waves of tiles of this height that C fills."""
+        tile = dataclasses.replace(self, tile=(rows, self.tile[1]))
+        blocks = self._blocks(architecture)
+        waves = -(-tile._tiles(shape) // blocks)
+        return shape.m * shape.n / (waves * blocks * rows * self.tile[1])
+
+    def _blocks(self, architecture: Architecture) -> int:
+        """Return the largest declared BLOCKS that the multiprocessors hold, else the smallest."""
+        declared = next(p for p in find(self.method).parameters if p.name == "BLOCKS").values
+        numbers = sorted(int(value) for value in declared)
+        limit = self.blocks * architecture.multiprocessors
+        return max((number for number in numbers if number <= limit), default=numbers[0])
 
     def suits(self, shape: Shape, architecture: Architecture) -> bool:
         """Return whether the architecture is new enough, and the product large enough."""
-        rows, columns = self.tile
-        tiles = -(-shape.m // rows) * -(-shape.n // columns)
+        tiles = self._tiles(shape)
         if self.k_step:
             tiles *= -(-shape.k // self.k_step)
         return (
             architecture.capability >= self.since
             and min(shape.m, shape.n) >= self.narrowest
+            and (not self.widest or min(shape.m, shape.n) <= self.widest)
+            and (not self.fill or self._filled(self.tile[0], shape, architecture) >= self.fill)
             and tiles >= self.tiles * architecture.multiprocessors
         )
 
@@ -65,16 +106,20 @@ class Preference:
         """Return the variant; its BLOCKS is the largest declared value that the multiprocessors hold."""
         method = find(self.method)
         values = dict(self.parameters)
-        for parameter in method.parameters:
-            if parameter.name == "BLOCKS":
-                limit = self.blocks * architecture.multiprocessors
-                declared = sorted(int(value) for value in parameter.values)
-                values["BLOCKS"] = max(
-                    (blocks for blocks in declared if blocks <= limit), default=declared[0]
-                )
+        if any(parameter.name == "BLOCKS" for parameter in method.parameters):
+            values["BLOCKS"] = self._blocks(architecture)
         return Variant(
             method, tuple((parameter.name, values[parameter.name]) for parameter in method.parameters)
         )
+
+
+def _share_of_shared_memory_rate(rows: int) -> float:
+    """Return the rate of `full-waves` with tiles of rows x 128, as a share of that with 256 x 128.
+
+    For 64 values of k the tensor cores take 4 cycles a row. Shared memory takes in a tile of A, of 128 bytes a
+    row, and 16 KB of B; either warpgroup reads the tile of A and its half of B's. It moves 128 bytes a cycle.
+    """
+    return min(1.0, 4 * rows / ((3 * 128 * rows + 2 * 16384) / 128))
 
 
 AMPERE, MAXWELL = (8, 0), (5, 0)
@@ -91,6 +136,18 @@ _FLAT_TILE = {"BM": 64, "STAGES": 4, "STRIP": 16}
 _TF32 = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "STAGES": 4, "ROUND": 1}
 _SMALL_TF32 = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4, "ROUND": 1}
 
+_HEIGHTS = {
+    256: {"STAGES": 4, "PIECE": 64},
+    224: {"STAGES": 4, "PIECE": 32},
+    192: {"STAGES": 4, "PIECE": 96},
+    160: {"STAGES": 5, "PIECE": 32},
+    144: {"STAGES": 4, "PIECE": 48},
+    128: {"STAGES": 4, "PIECE": 64},
+    96: {"STAGES": 6, "PIECE": 96},
+    64: {"STAGES": 6, "PIECE": 64},
+}
+_FEW_COLUMNS = {"BM": 64, "BN": 64, "STAGES": 10, "PIECE": 32, "CLUSTER": 1, "STRIP": 8}
+
 _WIDE_TILE = {"BN": 256, "STAGES": 3, "STRIP": 16}
 _SQUARE_TILE = {"BN": 128, "STAGES": 5, "STRIP": 16}
 _NARROW_TILE = {"BN": 64, "STAGES": 5, "STRIP": 16}
@@ -98,8 +155,16 @@ _FRAGMENTS = {"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "STAGES": 3}
 _FEW_FRAGMENTS = {"BM": 64, "BN": 64, "BK": 64, "WM": 32, "WN": 32, "STAGES": 3}
 
 PREFERENCES = (
-    # Methods for 16-bit types only. TFLOP/s in bfloat16: 783 at 5120, 697 at 3072; 445 at 1536 (with the wide
-    # tile: 350); 301 at 1024, 195 at 8192x64x8192 (with the square tile: 174 and 173).
+    # Methods for 16-bit types only. TFLOP/s in bfloat16: 581 at 1536 (tensor-stream-k: 445) and 760 at 3072 (697).
+    Preference(
+        "full-waves", {"BN": 128, "STRIP": 16}, (256, 128), "wgmma, tiles that fill whole waves",
+        narrowest=33, blocks=1, fill=0.75, heights=_HEIGHTS,
+    ),
+    # TFLOP/s at 8192x64x8192: 228 (tensor-stream-k: 195).
+    Preference(
+        "full-waves", _FEW_COLUMNS, (64, 64), "wgmma, tiles of 64 x 64 that fill whole waves",
+        narrowest=33, blocks=1, fill=0.75, widest=64,
+    ),
     Preference(
         "tensor-stream-k", _WIDE_TILE, (128, 256), "wgmma, tiles of 128 x 256 for most multiprocessors",
         tiles=0.9, narrowest=65, blocks=1,
@@ -195,7 +260,10 @@ def preferred(place: Place, shape: Shape, element: ElementType) -> tuple[Variant
     """
     for preference in PREFERENCES:
         element_types = find(preference.method).element_types
-        if element.name not in element_types or not preference.suits(shape, place.architecture):
+        if element.name not in element_types:
+            continue
+        preference = preference.fitted(shape, place.architecture)
+        if not preference.suits(shape, place.architecture):
             continue
         variant = preference.variant(place.architecture)
         try:

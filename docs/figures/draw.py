@@ -1190,6 +1190,24 @@ def unaligned(page: Page) -> None:
     )
 
 
+def full_waves(page: Page) -> None:
+    edge, multiprocessors, in_row = 1536, 132, 12
+    for left, rows, columns in ((64, 128, 256), (484, 144, 128)):
+        high, wide = -(-edge // rows), -(-edge // columns)
+        panel = page.panel(left, 66, 200, 200, (0, edge), (0, edge))
+        panel.title(f"{high * wide} tiles of {rows} × {columns}")
+        for i in range(high):
+            for j in range(wide):
+                height = min(rows, edge - i * rows)
+                panel.box(j * columns + 8, i * rows + 8, columns - 16, height - 16, C_COLOUR)
+        places = page.panel(left + 220, 66, 130, 200, (0, in_row), (0, multiprocessors / in_row))
+        places.title(f"{multiprocessors} multiprocessors")
+        for number in range(multiprocessors):
+            colour = C_COLOUR if number < high * wide else IDLE
+            places.box(number % in_row + 0.1, number // in_row + 0.1, 0.8, 0.8, colour)
+    page.legend(("a tile of C, 1536 × 1536, and a multiprocessor that has one", C_COLOUR), ("idle", IDLE))
+
+
 def dmma(page: Page) -> None:
     bk, padding, rows, k = 16, 4, 4, 4
     words_each = 2  # a double is two words
@@ -1637,7 +1655,7 @@ FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_c
            shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
            fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma,
            wgmma, warp_specialized, persistent, cluster, bf16x9, tensor_stream_k, mma_tf32, register_operand,
-           unaligned)  # fmt: skip
+           unaligned, full_waves)  # fmt: skip
 
 
 def main() -> None:

@@ -5,8 +5,8 @@
 // types:     float8_e4m3
 // ceiling:   32
 // layout:    B=column
-// param:     BN = 128 in 64, 128, 192, 256
-// param:     STAGES = 4 in 3, 4, 5, 6
+// param:     BN = 256 in 64, 128, 192, 256
+// param:     STAGES = 3 in 3, 4, 5, 6
 // param:     STRIP = 16 in 4, 8, 16, 32
 // param:     BLOCKS = 132 in 66, 114, 132
 // args:      tensor_map(A, 128, 128, 128), tensor_map(B, BN, 128, 128), tensor_map(C, 64, 64, 128), M, N, K
@@ -18,6 +18,24 @@
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(result)
 //
+// The scheme is that of `persistent`. A row of 128 bytes now has 128 elements, so a stage is 128 deep along k, and an
+// instruction takes 32 of them. It takes as long as one for 16 elements of 16 bits.
+//
+// For 8-bit elements the instruction has no transposed form: k has to be contiguous in both tiles. In a row of B it is
+// not. So the header asks for a B that is stored column by column (`layout`), as the weights of neural networks are.
+// The tensor map describes it as its transpose, whose rows run along k: B's tile looks like A's, a row of 128 bytes for
+// each of the BN columns of the product.
+//
+// The tensor cores add 8-bit products with few bits. They shift 32 products and the sum so far to the largest of their
+// exponents, cut what lies 13 bits below it, and keep 14 bits of the result. Over a long K the small products of
+// each step would be lost next to a large sum. So no sum on the tensor cores is longer than 128 products: after each
+// stage the threads add them, the `part`, to float sums in registers. The first instruction of the next stage replaces
+// the part instead of adding to it, and nothing has to be set to zero.
+//
+// While a warpgroup adds, the tensor cores have the multiplications of the other one. They take 256 cycles for 128
+// columns, and the additions 64. The sums and the part both take registers: with BN = 256 a part is half of the columns.
+//
+//     cudamm show --diff persistent float8
 
 #include "hopper.cuh"
 

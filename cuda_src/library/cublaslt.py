@@ -5,16 +5,16 @@
 # layout:   B=column
 # requires: M % 16 == 0, N % 16 == 0, K % 16 == 0
 #
-# As in cublas.py, the library expects column-major matrices and is asked for transpose(C) = transpose(B)
-# transpose(A), whose column-major result is C in row-major order. For 8-bit elements it takes only a first factor
-# that it has to transpose, and a second one as it is ("TN"): so the first matrix that it gets is B, column-major,
-# and the second is A in row-major order, which is transpose(A) in column-major order.
+# As in cublas.py, the library expects column-major matrices, and is asked for the product of transpose(B)
+# and transpose(A): its column-major result is C in row-major order. Of 8-bit elements it multiplies only a
+# first matrix that it has to transpose by a second one as it is ("TN"). The first one is B, column-major. The
+# second one is A in row-major order, which is transpose(A) in column-major order. So nothing is transposed.
 #
-# The scheme asks for no fast accumulation: then the library's kernels add the tensor cores' short sums to sums in
-# float32 often enough, as the method float8 does. C is bfloat16.
+# This file asks for no fast accumulation. Then the library's kernels add the short sums of the tensor cores
+# to sums in float32, as the method float8 does. C is bfloat16.
 #
-# The library proposes several algorithms for a shape. The first call for a shape times them and keeps the fastest.
-# This call waits for the GPU; all later ones are queued on the stream and do not wait.
+# The library proposes several algorithms for a shape. The first call for a shape times them, and keeps the
+# fastest. That call waits for the GPU. All later calls are queued on the stream and do not wait.
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,7 +37,7 @@ Failure = cublasLt.cuBLASLtError
 # Numbers of types among CUDA's data types; the scalars and the sums are float32.
 _FLOAT32, _BFLOAT16, _FLOAT8_E4M3 = 0, 14, 28
 
-# alpha and beta of C = alpha A B + beta C; the library takes their addresses, and does not read C if beta is 0.
+# alpha and beta of C = alpha A B + beta C. The library takes their addresses, and reads no C if beta is 0.
 _SCALARS = np.array([1, 0], np.float32)
 
 
@@ -83,7 +83,7 @@ def create(stream: int, workspace: int) -> Handle:
 
 
 def matmul(handle: Handle, m: int, n: int, k: int, a: int, b: int, c: int, element: str) -> None:
-    """Queue C = A B of matrices at addresses: A is m x k and C is m x n, row-major; B is k x n, column-major."""
+    """Queue C = A B at addresses: A is m x k and C is m x n, row-major; B is k x n, column-major."""
     product = handle.products.get((m, n, k))
     if product is None:
         product = _proposed(handle, m, n, k)

@@ -59,10 +59,10 @@ def gamma(of_sums: ElementType, k: int) -> float:
 PARTIAL_SUMS = {"float8_e4m3": 2.0**-10}
 """Largest error of the sums that tensor cores add with few bits, as a share of the product of the norms.
 
-The tensor cores of sm_89 and sm_90 cut 32 products of 8-bit numbers, and the sum so far, 13 bits below the
-largest of their exponents, add them, and cut the sum to 14 significant bits (Xie, Wang, Yang and Yang, MMA-Sim,
-arXiv 2511.10909). A correct kernel adds the sums of at most 128 products to sums in float32. docs/trust.md
-derives 135 2⁻¹³ for the worst case, and has the measured errors, at most 1.5 2⁻¹³ for inputs of both signs.
+Hopper's tensor cores cut 32 products of 8-bit numbers, and the sum so far, 13 bits below the largest of their
+exponents, add them, and cut the sum to 14 significant bits. A correct kernel adds the sums of at most 128
+products to sums in float32. docs/trust.md has the sources, the worst case, 135 2⁻¹³, and why 8 2⁻¹³ is enough
+for cudamm's own inputs: the errors of an emulation are at most 1.5 2⁻¹³.
 """
 
 

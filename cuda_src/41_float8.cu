@@ -1,4 +1,4 @@
-// Factors of 8 bits: twice the rate, but sums of few bits, so float sums in registers take them over often.
+// Factors of 8 bits at twice the rate; the tensor cores add them with few bits, so float sums take over often.
 //
 // sources:   PTX ISA (wgmma for e4m3); DeepSeek-V3 Technical Report, 3.3.2; DeepGEMM
 // needs:     sm_90a
@@ -22,7 +22,7 @@
 // instruction takes 32 of them. It takes as long as one for 16 elements of 16 bits.
 //
 // For 8-bit elements the instruction has no transposed form: k has to be contiguous in both tiles. In a row of B it is
-// not. So the header asks for a B that is stored column by column (`layout`), as the weights of neural networks are.
+// not. So the header asks for a B that is stored column by column (`layout`), as weights of networks often are.
 // The tensor map describes it as its transpose, whose rows run along k: B's tile looks like A's, a row of 128 bytes for
 // each of the BN columns of the product.
 //
@@ -32,8 +32,8 @@
 // stage the threads add them, the `part`, to float sums in registers. The first instruction of the next stage replaces
 // the part instead of adding to it, and nothing has to be set to zero.
 //
-// While a warpgroup adds, the tensor cores have the multiplications of the other one. They take 256 cycles for 128
-// columns, and the additions 64. The sums and the part both take registers: with BN = 256 a part is half of the columns.
+// While a warpgroup adds, the tensor cores have the multiplications of the other one. These take 256 cycles for 128
+// columns, and the additions 64. The sums and the part both take registers: with BN = 256 a part has half the columns.
 //
 //     cudamm show --diff persistent float8
 

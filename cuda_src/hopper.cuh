@@ -151,9 +151,10 @@ MULTIPLY_ADD_REGISTERS(64, "128", "%64", "%65", "%66", "%67", "%68")
 MULTIPLY_ADD_REGISTERS(96, "192", "%96", "%97", "%98", "%99", "%100")
 MULTIPLY_ADD_REGISTERS(128, "256", "%128", "%129", "%130", "%131", "%132")
 
-// Multiplies a tile of A (64 x 32) by a tile of B (32 x 2 COUNT) of 8-bit elements, float8_e4m3. The product is added to
-// the sums, or replaces them: then they need no zeros before. The instruction knows rows along k only, so both tiles
-// are described as A's tile is for 16-bit elements: B's has a row of 128 bytes for each column of the product.
+// Multiplies a tile of A (64 x 32) by a tile of B (32 x 2 COUNT) of 8-bit elements, float8_e4m3. The product is added
+// to the sums (`add`), or replaces them: then they need no zeros before. The instruction knows rows along k only, so
+// both tiles are described as A's tile is for 16-bit elements: B's has a row of 128 bytes for each column of the
+// product. The tensor cores keep 14 bits of these sums, so sums of many products belong elsewhere.
 template <int COUNT>
 __device__ __forceinline__ void multiply_8_bit(float (&sums)[COUNT], TileDescriptor a, TileDescriptor b, bool add);
 

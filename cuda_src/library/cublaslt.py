@@ -70,6 +70,7 @@ class Handle:
 
 def create(stream: int, workspace: int) -> Handle:
     """Return a handle whose calls go to a stream, with WORKSPACE_BYTES of device memory at an address."""
+    library = cublasLt.create()
     operation = cublasLt.matmul_desc_create(cublas.ComputeType.COMPUTE_32F, _FLOAT32)
     names = cublasLt.MatmulDescAttribute
     for attribute, value in (
@@ -79,7 +80,7 @@ def create(stream: int, workspace: int) -> Handle:
     ):
         number = np.array(value, cublasLt.get_matmul_desc_attribute_dtype(attribute))
         cublasLt.matmul_desc_set_attribute(operation, attribute, number.ctypes.data, number.nbytes)
-    return Handle(cublasLt.create(), stream, workspace, operation)
+    return Handle(library, stream, workspace, operation)
 
 
 def matmul(handle: Handle, m: int, n: int, k: int, a: int, b: int, c: int, element: str) -> None:

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cudamm.benchmark.result import CUBLAS
+from cudamm.benchmark.result import CUBLAS, CUBLASLT, YARDSTICKS
 from cudamm.benchmark.sample_statistics import ratio_of_medians
 from cudamm.errors import UsageError
 from cudamm.kernels.problem import parse_shape
@@ -35,8 +35,8 @@ SIZES = (
     *("8192x64x8192", "64x64x65536", "256x8192x1024"),
 )
 
-DTYPES = ("float32", "float64", "float16", "bfloat16", "tf32")
-"""The element types that cuBLAS has here."""
+DTYPES = ("float32", "float64", "float16", "bfloat16", "tf32", "float8_e4m3")
+"""The element types that cuBLAS has here, the last one as cuBLASLt."""
 
 TIMEOUT_S = 600
 """Timeout of each step, in seconds; verifying the largest size takes seconds."""
@@ -84,8 +84,8 @@ class Row:
 
 def rows_of(results: Sequence[dict[str, Any]]) -> list[Row]:
     """Return the rows of a `cudamm.bench/2` file, without those of cuBLAS, each compared with cuBLAS."""
-    cublas = {_problem(result): result for result in results if result["method"] == CUBLAS}
-    return [_row(r, cublas.get(_problem(r))) for r in results if r["method"] != CUBLAS]
+    cublas = {_problem(result): result for result in results if result["method"] in YARDSTICKS}
+    return [_row(r, cublas.get(_problem(r))) for r in results if r["method"] not in YARDSTICKS]
 
 
 def _problem(result: dict[str, Any]) -> tuple[Any, ...]:
@@ -189,7 +189,7 @@ def measure(
             "--device",
             "gpu",
             "-m",
-            ",".join((*methods, CUBLAS)),
+            ",".join((*methods, CUBLASLT if dtype == "float8_e4m3" else CUBLAS)),
         ]
         for size in sizes:
             command += ["-n", size]

@@ -199,6 +199,29 @@ MULTIPLY_ADD_REGISTERS(64, "128", "%64", "%65", "%66", "%67", "%68")
 MULTIPLY_ADD_REGISTERS(96, "192", "%96", "%97", "%98", "%99", "%100")
 MULTIPLY_ADD_REGISTERS(128, "256", "%128", "%129", "%130", "%131", "%132")
 
+// Multiplies a tile of A (64 x 32) by a tile of B (32 x 2 COUNT) of 8-bit elements, float8_e4m3. The product is added
+// to the sums (`add`), or replaces them: then they need no zeros before. The instruction knows rows along k only, so
+// both tiles are described as A's tile is for 16-bit elements: B's has a row of 128 bytes for each column of the
+// product. The tensor cores keep 14 bits of these sums, so sums of many products belong elsewhere.
+template <int COUNT>
+__device__ __forceinline__ void multiply_8_bit(float (&sums)[COUNT], TileDescriptor a, TileDescriptor b, bool add);
+
+#define MULTIPLY_8_BIT(COUNT, columns, operand_a, operand_b, operand_add)                                            \
+    template <>                                                                                                      \
+    __device__ __forceinline__ void multiply_8_bit<COUNT>(float (&sums)[COUNT], TileDescriptor a, TileDescriptor b,  \
+                                                          bool add) {                                                \
+        asm volatile("{\n"                                                                                           \
+                     ".reg .pred add;\n"                                                                             \
+                     "setp.ne.b32 add, " operand_add ", 0;\n"                                                        \
+                     "wgmma.mma_async.sync.aligned.m64n" columns "k32.f32.e4m3.e4m3 "                                \
+                     "{" SUMS_##COUNT "}, " operand_a ", " operand_b ", add, 1, 1;\n"                                \
+                     "}"                                                                                             \
+                     : REGISTERS_##COUNT : "l"(a.bits), "l"(b.bits), "r"((int)add));                                 \
+    }
+MULTIPLY_8_BIT(32, "64", "%32", "%33", "%34")
+MULTIPLY_8_BIT(64, "128", "%64", "%65", "%66")
+MULTIPLY_8_BIT(96, "192", "%96", "%97", "%98")
+
 // ---- What the methods share -----------------------------------------------------------------------------------------
 
 // The tiles of A and B have rows of 64 elements, 128 bytes: A's tile is BK deep, and B's tile consists of bands of 64

@@ -99,3 +99,21 @@ def test_a_row_measured_on_a_throttled_gpu_is_marked(script: ModuleType, method:
 def test_a_row_without_cublas_has_no_ratio(script: ModuleType) -> None:
     (row,) = script.rows_of([result("tiled", 64, 1.0)])
     assert (row.ratio, row.trouble) == (None, "no cublas")
+
+
+@pytest.mark.parametrize(("dtype", "library"), [("bfloat16", "cublas"), ("float8_e4m3", "cublaslt")])
+def test_the_library_is_the_one_that_has_the_type(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, dtype: str, library: str
+) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> Any:
+        commands.append(command)
+        return type("Done", (), {"returncode": 3})
+
+    monkeypatch.setattr(script.subprocess, "run", run)
+    assert dtype in script.DTYPES
+    assert script.measure(["float8"], ["2048"], dtype, "hot", 1.0) == (3, {})
+    assert commands[0][commands[0].index("-m", 3) + 1] == f"float8,{library}"
+    rows = script.rows_of([result("float8", 64, 2.0, dtype=dtype), result(library, 64, 1.0, dtype=dtype)])
+    assert [row.ratio for row in rows] == [0.5]

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cudamm.benchmark.result import CUBLAS
+from cudamm.benchmark.result import YARDSTICKS
 from cudamm.benchmark.result_file import Saved
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.errors import UsageError
@@ -206,7 +206,7 @@ def _by_variant(
 def _only_variants(old: Sequence[Row], new: Sequence[Row]) -> dict[Hashable, Hashable]:
     """Return the old file's only variant by the new file's, besides cuBLAS; empty if a file has several."""
     (old_variants, new_variants) = (
-        {_variant(row) for row in rows if row["method"] != CUBLAS} for rows in (old, new)
+        {_variant(row) for row in rows if row["method"] not in YARDSTICKS} for rows in (old, new)
     )
     if len(old_variants) == len(new_variants) == 1 and old_variants != new_variants:
         return {new_variants.pop(): old_variants.pop()}

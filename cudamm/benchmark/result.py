@@ -175,7 +175,7 @@ class Result:
     @property
     def is_yardstick(self) -> bool:
         """Return whether other methods are compared with this one, which can itself not be the best."""
-        return self.method == CUBLAS
+        return self.method in YARDSTICKS
 
     @property
     def is_near_floor(self) -> bool:
@@ -249,8 +249,9 @@ _TIMING_FIELDS = _field_names(Timing, excluded=())
 _VERDICT_FIELDS = _field_names(Verdict, excluded=("reason", "launch_ms"))
 _STATISTICS = _field_names(Statistics, excluded=("count", "median_error"))
 
-CUBLAS = "cublas"
-"""Name of the method with which other methods are compared."""
+CUBLAS, CUBLASLT = "cublas", "cublaslt"
+YARDSTICKS = (CUBLAS, CUBLASLT)
+"""Names of the methods with which other methods are compared; each element type has one of them."""
 
 
 Yardsticks = Mapping[tuple[int, int, int, str], Result]
@@ -258,10 +259,10 @@ Yardsticks = Mapping[tuple[int, int, int, str], Result]
 
 
 def yardsticks_of(results: Iterable[Result]) -> Yardsticks:
-    """Return the first result of cuBLAS for each problem."""
+    """Return the first result of cuBLAS for each problem; a library without the type has none."""
     found: dict[tuple[int, int, int, str], Result] = {}
     for r in results:
-        if r.is_yardstick:
+        if r.is_yardstick and r.status != "skipped":
             found.setdefault((r.m, r.n, r.k, r.dtype), r)
     return found
 

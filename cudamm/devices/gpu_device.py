@@ -383,7 +383,7 @@ class _Kernel:
                 layout = launch.layouts[value.matrix]
                 address = addresses[value.matrix]
                 element = self._element.of_results if value.matrix == "C" else self._element
-                arguments.append(encode(value, address, layout.rows, layout.columns, element))
+                arguments.append(encode(value, address, layout.lines, layout.leading, element))
             else:
                 arguments.append(passed_value(part, value, addresses))
         return arguments

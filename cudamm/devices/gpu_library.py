@@ -67,7 +67,7 @@ class Library:
         except cuda.Error as error:
             raise KernelError(f"no device memory for the workspace of {function.name}: {error}") from None
         try:
-            self._handle: int = self._module.create(DEFAULT_STREAM, int(self._workspace))
+            self._handle: Any = self._module.create(DEFAULT_STREAM, int(self._workspace))
         except ValueError as error:
             self._workspace.free()
             raise KernelError(f"{function.name} cannot be used: {_line(error)}") from None

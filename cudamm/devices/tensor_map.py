@@ -29,6 +29,8 @@ ALIGNMENT_BYTES = 64
 def encode(spec: TensorMap, address: int, rows: int, columns: int, element: ElementType) -> bytes:
     """Return the 128 bytes of a tensor map of a row-major matrix, for a kernel's argument.
 
+    A column-major matrix is described as its transpose, which is row-major.
+
     Elements of a box beyond the matrix's edge are copied as zeros.
 
     Args:

@@ -16,6 +16,7 @@ from cudamm.devices.device import Target
 from cudamm.devices.find_device import host
 from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.execution.case import Case
+from cudamm.kernels.ladder import libraries
 from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import MOST_CASES, Variant, check_count
@@ -195,7 +196,9 @@ def _unsupported_type(variant: Variant, problem: Problem) -> str:
     method, element = variant.method, problem.element.name
     if not method.package or element in method.element_types:
         return ""
-    return f"{method.name} has no product of {element}, only of {', '.join(method.element_types)}"
+    others = [m.name for m in libraries() if element in m.element_types]
+    advice = f"; {others[0]} has one" if others else ""
+    return f"{method.name} has no product of {element}, only of {', '.join(method.element_types)}{advice}"
 
 
 def in_turn(cases: Sequence[Case], progress: Progress) -> Iterator[Case]:

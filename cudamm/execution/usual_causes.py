@@ -440,7 +440,7 @@ def _bound(a: Matrix, b: Matrix, problem: Problem) -> Matrix:
     For float64 it is doubled, because here sums are computed in float64 too.
     """
     try:
-        relative_bound = problem.gamma(max(1, a.shape[1])) + problem.product_error
+        relative_bound = problem.relative_bound_of(max(1, a.shape[1]))
         rows, columns = error_factors(norms_of(a, b), relative_bound)
     except UsageError:  # there is no bound: nothing is near enough
         return np.zeros((a.shape[0], b.shape[1]))

@@ -228,7 +228,7 @@ def parse_method(
         found_fields=tuple(launch.fields.items()) if launch else (),
         include_folders=folders,
         remarks=tuple(remarks),
-        column_major=_parse_layout(path, fields.get("layout", ""), arguments),
+        column_major=_parse_layout(path, fields.get("layout", "")),
         adds_to_zeros="initial-c" in fields,
     )
 
@@ -451,7 +451,7 @@ def _parse_traffic(path: Path, text: str) -> tuple[Expression, Expression] | Non
     return parts[0], parts[1]
 
 
-def _parse_layout(path: Path, text: str, arguments: Sequence[str]) -> tuple[MatrixName, ...]:
+def _parse_layout(path: Path, text: str) -> tuple[MatrixName, ...]:
     """Parse `A=column, B=row`, and return the matrices that are stored column by column."""
     layouts: dict[MatrixName, str] = {}
     for part in text.strip().removesuffix(",").split(",") if text.strip() else ():
@@ -460,8 +460,6 @@ def _parse_layout(path: Path, text: str, arguments: Sequence[str]) -> tuple[Matr
         if match is None or name in layouts:
             raise UsageError(f"{path}: “layout: {text}” must have the form “layout: A=column, B=column”")
         layouts[name] = match[2]
-    if "column" in layouts.values() and any(argument.startswith(TENSOR_MAP) for argument in arguments):
-        raise UsageError(f"{path}: a tensor map describes a row-major matrix, and layout is {text}")
     return tuple(name for name in sorted(layouts) if layouts[name] == "column")
 
 

@@ -32,7 +32,8 @@ class TensorMap:
     """An argument that describes a matrix to the copy engine, which copies boxes of it to shared memory.
 
     Attributes:
-        box_rows, box_columns: size of the box that one copy moves, in elements.
+        box_rows, box_columns: size of the box that one copy moves, in elements. A matrix that lies in memory
+            column by column is described as its transpose, so a row of the box is a part of a column.
         swizzle_bytes: one of SWIZZLES.
     """
 
@@ -258,8 +259,14 @@ def is_decimal(text: str) -> bool:
     )
 
 
+_ADJACENT = {"A": ("K", "M"), "B": ("N", "K"), "C": ("N", "M")}
+"""The length of each matrix's rows, and of its columns."""
+
+
 def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap:
     """Parse `tensor_map(A, box rows, box columns)`, optionally with a swizzle in bytes as the last argument.
+
+    The map of a matrix that is stored column by column describes the transpose, which is stored row by row.
 
     The conditions are those of cuTensorMapEncodeTiled, whose error does not name the condition that fails.
     """
@@ -283,10 +290,11 @@ def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap
             f"{variant}: a row of a box of {text} has {columns * size} bytes, and must have a multiple of "
             f"{TENSOR_MAP_GRANULE_BYTES}"
         )
-    extent = "K" if matrix == "A" else "N"
+    extent = _ADJACENT[matrix][matrix in variant.method.column_major]
+    line = "column" if matrix in variant.method.column_major else "row"
     if names[extent] * size % TENSOR_MAP_GRANULE_BYTES:
         raise UsageError(
-            f"{variant}: a row of {matrix} has {names[extent] * size} bytes, and for {text} must have a "
+            f"{variant}: a {line} of {matrix} has {names[extent] * size} bytes, and for {text} must have a "
             f"multiple of {TENSOR_MAP_GRANULE_BYTES}: add {extent} % {TENSOR_MAP_GRANULE_BYTES // size} == 0 "
             "to the header's “requires:”, which pads the matrix"
         )

@@ -27,6 +27,11 @@ class MatrixLayout:
         """Return the number of elements from one row, or one column if `by_column`, to the next."""
         return self.rows if self.by_column else self.columns
 
+    @property
+    def lines(self) -> int:
+        """Return the number of rows, or of columns if `by_column`, that follow each other in memory."""
+        return self.columns if self.by_column else self.rows
+
     def element_at(self, index: int) -> tuple[int, int]:
         """Return the row and the column of the element with an index in memory.
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from cudamm.errors import UsageError
 from cudamm.kernels.error_bound import (
+    PARTIAL_SUMS,
     RoundingOfSums,
     error_factors,
     gamma,
@@ -281,7 +282,16 @@ class Problem:
             UsageError: k is too large for any bound.
         """
         roundings = self.shape.k + (0 if self.scale == UNSCALED else ROUNDINGS_OF_SCALING)
-        return self.gamma(roundings) + self.product_error
+        return self.relative_bound_of(roundings)
+
+    def relative_bound_of(self, roundings: int) -> float:
+        """Return the same for sums with a number of roundings."""
+        return self.gamma(roundings) + self.product_error + self.partial_sum_error
+
+    @property
+    def partial_sum_error(self) -> float:
+        """Return the largest error of the short sums that tensor cores add with few bits."""
+        return 0.0 if self.is_exact else PARTIAL_SUMS.get(self.element.name, 0.0)
 
     @property
     def product_error(self) -> float:

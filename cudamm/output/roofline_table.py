@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.benchmark.result import CUBLAS
+from cudamm.benchmark.result import YARDSTICKS
 from cudamm.output.console import print_fitting
 from cudamm.output.failed_rows import print_failed, print_marks, print_troubles
 from cudamm.output.number_format import (
@@ -129,8 +129,8 @@ def findings(results: Sequence[RooflineResult]) -> list[str]:
     for method, result in unknown.items():
         why = f" ({result.why_not_counted})" if result.why_not_counted else ""
         found.append(
-            "cublas: the loads of the library's kernels are not known"
-            if method == CUBLAS
+            f"{method}: the loads of the library's kernels are not known"
+            if method in YARDSTICKS
             else f"{method}: the bytes that its threads load are not known{why}; give them as arithmetic in "
             "its header, “// traffic: bytes loaded, bytes stored”, or with --traffic"
         )

@@ -1190,6 +1190,50 @@ def unaligned(page: Page) -> None:
     )
 
 
+def float8(page: Page) -> None:
+    # Two warpgroups take turns at the tensor cores: cycles of a stage with 128 columns, and of its additions.
+    multiplying, adding, rounds = 256, 64, 3
+    names = {0.5: "warpgroup 0", 1.5: "warpgroup 1"}
+    left = timeline(page, 110, 96, 360, 2 * rounds * multiplying + adding, 2, names, 44, "cycles →")
+    for turn in range(2 * rounds):
+        begin, row = turn * multiplying, turn % 2
+        bar(left, begin, begin + multiplying, row, C_COLOUR, str(turn // 2))
+        bar(left, begin + multiplying, begin + multiplying + adding, row, A_COLOUR)
+    left.text(0, 0, "one multiplies a stage while the other one adds", align="start", weight="bold", dy=-12)
+
+    # The relative error of a sum of equal products, in numbers of 14 bits that are cut.
+    def cut(number: float) -> float:
+        mantissa, exponent = math.frexp(number)
+        return math.ldexp(math.floor(mantissa * 2**14), exponent - 14)
+
+    ks, group, value, largest = 4096, 32, 0.6875 * 0.8125, 0.1
+    right = page.panel(560, 40, 270, 224, (0, ks), (largest, 0))
+    right.title("the error of a long sum")
+    for i, (name, colour, together) in enumerate(
+        (("one sum of 14 bits", TROUBLE, ks), ("float sums of 128 products", C_COLOUR, 128))
+    ):
+        points, whole, part = [], 0.0, 0.0
+        for k in range(group, ks + 1, group):
+            unit = math.ldexp(1.0, math.frexp(max(part, value))[1] - 1 - 13)
+            part = cut(unit * (group * math.floor(value / unit) + math.floor(part / unit)))
+            points.append((k, 1 - (whole + part) / (k * value)))
+            if k % together == 0:
+                whole, part = float32(whole + part), 0.0
+        right.line(points, colour, 2)
+        y = largest * (0.95 - 0.09 * i)
+        right.line([(150, y), (550, y)], colour, 2)
+        right.text(550, y, name, 11, align="start", dx=6)
+    right.below(
+        f"number of products (each {value:.3f})",
+        ticks={k: str(k) for k in range(0, ks + 1, 1024)},
+        line=True,
+        size=11,
+    )
+    right.beside(names={step / 100: f"{step}%" for step in range(0, 11, 2)})
+    right.line([(0, 0), (0, largest)])
+    page.legend(("multiply, on tensor cores", C_COLOUR), ("add to float sums", A_COLOUR))
+
+
 def full_waves(page: Page) -> None:
     edge, multiprocessors, in_row = 1536, 132, 12
     for left, rows, columns in ((64, 128, 256), (484, 144, 128)):
@@ -1655,7 +1699,7 @@ FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_c
            shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
            fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma,
            wgmma, warp_specialized, persistent, cluster, bf16x9, tensor_stream_k, mma_tf32, register_operand,
-           unaligned, full_waves)  # fmt: skip
+           unaligned, float8, full_waves)  # fmt: skip
 
 
 def main() -> None:

@@ -132,10 +132,6 @@ def test_an_element_that_no_thread_writes_is_found_with_every_beta(run) -> None:
         ("verify product.cu -I common --threads 8 --grid 1 --layout B=colum", "“layout: B=colum” must have"),
         ("verify product.cu -I common --threads 8 --grid 1 --layout B=row,B=row", "must have the form"),
         ("verify -m tiled --layout B=column", "--layout describes a kernel file"),
-        (
-            'verify product.cu -I common --threads 8 --grid 1 --layout A=column --args "tensor_map(A,8,8),B"',
-            "a tensor map describes a row-major matrix",
-        ),
     ],
 )  # fmt: skip
 def test_options_that_do_not_fit_are_refused_in_one_line(run, given: str, message: str) -> None:

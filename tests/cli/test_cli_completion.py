@@ -53,7 +53,7 @@ def test_methods_and_lists_of_methods_are_completed(complete) -> None:
     offered = {line.removeprefix("plain,") for line in complete("bench", "-m", "ti")}
     assert offered == {name for name in names if name.startswith("ti")} != set()
     assert "plain,naive,tiled" in complete("bench", "-m", "naive,ti")
-    assert complete("bench", "-m", "cub") == ["plain,cublas"]
+    assert complete("bench", "-m", "cub") == ["plain,cublas", "plain,cublaslt"]
 
 
 def test_types_devices_and_files_are_completed(complete) -> None:

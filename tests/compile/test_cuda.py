@@ -107,6 +107,21 @@ def test_code_for_one_architecture_only_is_compiled_for_that_architecture(write_
             nvcc_compiler.compile_for_gpu(own, other)
 
 
+@pytest.mark.parametrize("columns", [64, 128, 192, 256])
+def test_the_multiplications_of_float8_run_asynchronously_and_no_register_is_spilled(columns: int) -> None:
+    """ptxas reports (C7510 and others) if it lets each multiplication wait for the previous one."""
+    element = ELEMENT_TYPES["float8_e4m3"]
+    (variant,) = variants(find("float8"), {"BN": [columns]})
+    own = program(variant, element, True)
+    command = [*nvcc_compiler.nvcc_command(own, "sm_90"), "-cubin", "-Xptxas", "-v"]
+    _, report = nvcc_compiler.made_by_nvcc(command, own.text, ".cubin")
+    assert "0 bytes spill stores, 0 bytes spill loads" in report
+    assert re.findall(r"C75\d\d|erialized", report) == []
+    for other in ("sm_80", "sm_100"):
+        with pytest.raises(KernelError, match=f"does not compile for {other}: float8 runs on sm_90 only"):
+            nvcc_compiler.compile_for_gpu(own, other)
+
+
 @pytest.mark.parametrize("which", [0, -1], ids=["oldest", "newest"])
 def test_resources_are_those_of_ptxas_and_the_source(
     which: int, write_kernel: WriteKernel, tmp_path: Path, compiler_calls: list[list[str]]

@@ -33,6 +33,8 @@ pytestmark = [
 
 FLOAT32, FLOAT64, TF32 = (ELEMENT_TYPES[name] for name in ("float32", "float64", "tf32"))
 (CUBLAS,) = variants(find("cublas"), {})
+(CUBLASLT,) = variants(find("cublaslt"), {})
+FLOAT8 = ELEMENT_TYPES["float8_e4m3"]
 (TILED,) = variants(find("tiled"), {})
 ODD = ("2049x1x3", "1x2049x31", "1000x999x1001", "64x64x65536", "8192x64x33", "3x5x4097")
 
@@ -56,6 +58,30 @@ def test_cublas_is_right_on_every_shape(gpu: Any, element: Any) -> None:
         results = list(verify_all(executor, cases, True, silent))
     assert [(r.m, r.n, r.k, r.reason) for r in results if r.status != "ok"] == []
     assert len(results) == len(cases)
+
+
+@pytest.mark.parametrize("inputs", ["normal", "uniform", "integers"])
+def test_cublaslt_is_right_on_every_shape(gpu: Any, inputs: Any) -> None:
+    cases = [
+        (CUBLASLT, Problem(parse_shape(size), FLOAT8, input_kind=inputs)) for size in (*VERIFIED_SIZES, *ODD)
+    ]
+    with InProcessExecutor(gpu) as executor:
+        results = list(verify_all(executor, cases, True, silent))
+    assert [(r.m, r.n, r.k, r.reason) for r in results if r.status != "ok"] == []
+    assert len(results) == len(cases)
+
+
+@pytest.mark.parametrize("cache", ["cold", "hot"])
+def test_cublaslt_tries_its_algorithms_before_the_stream_is_held(gpu: Any, cache: Any) -> None:
+    (naive,) = variants(find("naive"), {})
+    cases = [(variant, Problem(Shape(1111, 333, 777), FLOAT8)) for variant in (naive, CUBLASLT)]
+    given_up = gpu.support._gave_up
+    with InProcessExecutor(gpu) as executor:
+        settings = Settings(runs=3, warmup=0, verify=False, cache=cache)
+        results = sorted(bench(executor, cases, settings, silent), key=lambda r: r.position)
+    assert [(r.status, r.reason) for r in results] == [("ok", ""), ("ok", "")]
+    assert max(results[1].timing.samples_ms) < 100, "a call waited until the held stream was released"
+    assert gpu.support._gave_up == given_up
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -31,7 +31,7 @@ FLOAT32 = ELEMENT_TYPES["float32"]
 PIPELINES = (
     "async-ring", "fragment-prefetch", "lean-loop", "async-copy", "tma", "sliced-k", "stream-k", "mma",
     "mma-tf32", "dmma", "wgmma", "warp-specialized", "persistent", "cluster", "bf16x9", "tensor-stream-k",
-    "register-operand", "unaligned", "full-waves",
+    "register-operand", "unaligned", "float8", "full-waves",
 )  # fmt: skip
 
 
@@ -55,7 +55,7 @@ def test_every_parameter_value_is_right_with_more_tiles_than_stages(
     """The problem has tiles at every edge, rows of whole 16 bytes, and a shorter last step along k."""
     chosen = worth_sweeping(pipeline)
     element = ELEMENT_TYPES[pipeline.element_types[0]]
-    shape = "516x776x264" if element.size_bytes == 2 else "516x772x260"
+    shape = {1: "516x776x272", 2: "516x776x264"}.get(element.size_bytes, "516x772x260")
     problem = Problem(parse_shape(shape), element)
     with InProcessExecutor(gpu) as executor:
         results = list(verify_all(executor, [(variant, problem) for variant in chosen], True, silent))

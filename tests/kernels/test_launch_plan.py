@@ -87,6 +87,24 @@ def test_arguments_may_be_tensor_maps(write_kernel: WriteKernel) -> None:
     assert launch.arguments == (TensorMap("A", 64, 32, 128), TensorMap("B", 8, 64, 0), "C", 36)
 
 
+def test_a_tensor_map_of_a_matrix_stored_by_column_describes_its_transpose(write_kernel: WriteKernel) -> None:
+    """Rows of the transpose are columns: these have to be long enough, and rows need not."""
+    maps = {"A": "M", "B": "K", "C": "M"}
+    for matrix, column in maps.items():
+        fields = {"args": f"tensor_map({matrix}, 8, 4)", "layout": f"{matrix}=column"}
+        sizes = {"M": 5, "N": 6, "K": 7} | {column: 8}
+        launch = plan(headerless(write_kernel, **fields), Shape(*sizes.values()), FLOAT32)
+        assert launch.arguments == (TensorMap(matrix, 8, 4),)  # type: ignore[arg-type]
+        layout = launch.layouts[matrix]  # type: ignore[index]
+        assert (layout.leading, layout.lines) == (8, layout.columns)
+        with pytest.raises(UsageError, match=rf"a column of {matrix} has .* {column} % 4 == 0 to the header"):
+            plan(
+                headerless(write_kernel, **fields),
+                Shape(5, 8, 7) if column != "N" else Shape(8, 5, 8),
+                FLOAT32,
+            )
+
+
 @pytest.mark.parametrize(
     ("argument", "message"),
     [

@@ -383,7 +383,9 @@ def test_the_order_follows_the_rates_measured_on_an_h200() -> None:
         ("sm_90", "float32", "512x512x512", "stream-k"),
         ("sm_90", "float32", "64x64x65536", "stream-k"),
         ("sm_90", "float64", "4096x4096x4096", "tma"),
-        ("sm_90", "bfloat16", "4096x4096x4096", "tensor-stream-k"),
+        ("sm_90", "bfloat16", "4096x4096x4096", "full-waves"),
+        ("sm_90", "bfloat16", "8192x64x8192", "full-waves"),
+        ("sm_90", "bfloat16", "512x512x512", "tensor-stream-k"),
         ("sm_90", "float16", "64x64x65536", "tensor-stream-k"),
         ("sm_90", "float16", "17x31x13", "mma"),
         ("sm_100", "bfloat16", "4096x4096x4096", "mma"),
@@ -405,6 +407,29 @@ def test_the_first_method_whose_condition_holds_is_chosen(
     arch: str, dtype: str, text: str, method: str
 ) -> None:
     assert preferred_at(text, of_architecture(find_architecture(arch)), dtype).method.name == method
+
+
+@pytest.mark.parametrize(
+    ("text", "tile"),
+    [
+        ("1024x1024x1024", (64, 128)),  # 128 tiles on 132 multiprocessors
+        ("1536x1536x1536", (144, 128)),  # 132
+        ("2048x2048x2048", (256, 128)),  # 128
+        ("3072x3072x3072", (192, 128)),  # 384 of 396 in three waves
+        ("5120x5120x5120", (224, 128)),  # 920 of 924
+        ("8192x8192x8192", (256, 128)),
+        ("256x8192x1024", (128, 128)),  # 128
+        ("8192x64x8192", (64, 64)),  # 128
+    ],
+)
+def test_the_height_of_a_tile_fills_the_waves(text: str, tile: tuple[int, int]) -> None:
+    params = preferred_at(text, HOPPER, "bfloat16").params
+    assert (params["BM"], params["BN"]) == tile
+
+
+def test_a_gpu_with_fewer_multiprocessors_gets_another_height() -> None:
+    few = dataclasses.replace(HOPPER.architecture, multiprocessors=114)
+    assert preferred_at("1536x1536x1536", of_architecture(few), "bfloat16").params["BM"] == 192  # 96 tiles
 
 
 def test_the_order_of_preference_is_documented() -> None:

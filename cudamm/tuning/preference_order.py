@@ -116,8 +116,8 @@ class Preference:
 def _share_of_shared_memory_rate(rows: int) -> float:
     """Return the rate of `full-waves` with tiles of rows x 128, as a share of that with 256 x 128.
 
-    For 64 values of k the tensor cores take 4 cycles a row. Shared memory takes in a tile of A, of 128 bytes a
-    row, and 16 KB of B; either warpgroup reads the tile of A and its half of B's. It moves 128 bytes a cycle.
+    For 64 values of k the tensor cores take 4 cycles a row. Shared memory takes in a tile of A, of 128 bytes
+    a row, and 16 KB of B; either warpgroup reads the tile of A and its half of B's. It moves 128 bytes a cycle.
     """
     return min(1.0, 4 * rows / ((3 * 128 * rows + 2 * 16384) / 128))
 
@@ -158,7 +158,7 @@ _FRAGMENTS = {"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "STAGES": 3}
 _FEW_FRAGMENTS = {"BM": 64, "BN": 64, "BK": 64, "WM": 32, "WN": 32, "STAGES": 3}
 
 PREFERENCES = (
-    # Methods for 16-bit types only. TFLOP/s in bfloat16: 581 at 1536 (tensor-stream-k: 445) and 760 at 3072 (697).
+    # Methods for 16-bit types only. TFLOP/s in bfloat16: 581 at 1536 (tensor-stream-k: 445), 760 at 3072 (697).
     Preference(
         "full-waves", {"BN": 128, "STRIP": 16}, (256, 128), "wgmma, tiles that fill whole waves",
         narrowest=33, blocks=1, fill=0.75, heights=_HEIGHTS,

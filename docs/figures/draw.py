@@ -1236,19 +1236,26 @@ def float8(page: Page) -> None:
 
 def full_waves(page: Page) -> None:
     edge, multiprocessors, in_row = 1536, 132, 12
+    in_column = multiprocessors // in_row
+
+    def cut(panel: Panel, rows: Iterable[float], columns: Iterable[float], gap: float) -> None:
+        """Draw white lines at these rows and columns."""
+        for x in columns:
+            panel.box(x - gap / 2, 0, gap, panel.y[1], "white")
+        for y in rows:
+            panel.box(0, y - gap / 2, panel.x[1], gap, "white")
+
     for left, rows, columns in ((64, 128, 256), (484, 144, 128)):
-        high, wide = -(-edge // rows), -(-edge // columns)
+        tiles = -(-edge // rows) * -(-edge // columns)
         panel = page.panel(left, 66, 200, 200, (0, edge), (0, edge))
-        panel.title(f"{high * wide} tiles of {rows} × {columns}")
-        for i in range(high):
-            for j in range(wide):
-                height = min(rows, edge - i * rows)
-                panel.box(j * columns + 8, i * rows + 8, columns - 16, height - 16, C_COLOUR)
-        places = page.panel(left + 220, 66, 130, 200, (0, in_row), (0, multiprocessors / in_row))
+        panel.title(f"{tiles} tiles of {rows} × {columns}")
+        panel.box(0, 0, edge, edge, C_COLOUR)
+        cut(panel, range(rows, edge, rows), range(columns, edge, columns), 16)
+        places = page.panel(left + 220, 66, 130, 200, (0, in_row), (0, in_column))
         places.title(f"{multiprocessors} multiprocessors")
-        for number in range(multiprocessors):
-            colour = C_COLOUR if number < high * wide else IDLE
-            places.box(number % in_row + 0.1, number // in_row + 0.1, 0.8, 0.8, colour)
+        places.box(0, 0, in_row, in_column, IDLE)
+        places.box(0, 0, in_row, tiles / in_row, C_COLOUR)  # whole rows, in both cases
+        cut(places, range(1, in_column), range(1, in_row), 0.2)
     page.legend(("a tile of C, 1536 × 1536, and a multiprocessor that has one", C_COLOUR), ("idle", IDLE))
 
 

@@ -1,6 +1,6 @@
-// Double precision on Hopper: a warp that only starts copies, eight that only multiply, and wait for nobody else.
+// Double precision on Hopper: the copy engine fills the ring, and eight warps multiply without waiting for each other.
 //
-// sources:   CUTLASS (warp-specialized persistent kernels for sm_90; fragments are fetched ahead)
+// sources:   CUTLASS (warp-specialized persistent kernels for sm_90); PTX ISA (setmaxnreg)
 // needs:     sm_90a
 // types:     float64
 // ceiling:   2
@@ -16,26 +16,41 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((BM + BN) * DEPTH * 8 + 16)
-// requires:  N % 2 == 0, K % 2 == 0, STAGES >= 2, BM % WM == 0, BN % WN == 0, WM % 8 == 0, WN % 16 == 0, DEPTH % 16 == 0,
-//            BM // WM * (BN // WN) == 8, WM * WN <= 48 * 48, BM * 16 % 128 == 0,
+// requires:  N % 2 == 0, K % 2 == 0, STAGES >= 2, BM % WM == 0, BN % WN == 0, WM % 8 == 0, WN % 16 == 0, BM % 8 == 0,
+//            DEPTH % 16 == 0, BM // WM * (BN // WN) == 8, WM * WN <= 48 * 48,
 //            STAGES * ((BM + BN) * DEPTH * 8 + 16) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //
-// TEXT
+// In `dmma-pipelined` all warps of a block meet at each tile, and each warp issues a share of the copies. Here a warp
+// does nothing but fetch and multiply, with the same fragments as there. The copies are those of `persistent`: a thread
+// of the third warpgroup, the producer, has the copy engine bring whole boxes, which the engine swizzles in the same
+// way, and each stage has two barriers. At `full` a warp waits for its next fragments; usually they have long been
+// there. At `empty` it reports that it has fetched the last ones of a stage. No warp waits for another one, unless the
+// ring is full or empty, so their pauses fall at different times, and each quarter of a multiprocessor has two warps.
+//
+// A block stays, and computes one tile of C after the other. The producer runs ahead into the next tile, also while
+// the warps store their sums.
+//
+// Of wgmma, the instruction by which tensor cores read shared memory themselves, there is no form for double. So two
+// sets of registers are needed: 128 to 144 for a thread's sums, and about 64 for fragments. The producer hands its
+// registers on to the others (setmaxnreg), which have 240 then.
+//
+//     cudamm show --diff dmma-pipelined dmma-specialized --dtype float64
 
 #include "hopper.cuh"
 
 #define WARPS_X (BN / WN)
 
-// Tiles lie in bands of 16 columns, 128 bytes of each row. A band's rows are swizzled: piece p of 16 bytes of row r lies
-// at place p ^ r % 8. In doubles: the size of A's tile, and that of a stage (both tiles).
-const int BAND = 16, A_TILE = BM * DEPTH, STAGE = A_TILE + DEPTH * BN;
-const int BANDS = WN / 16, GROUPS = WM / 8;  // of a warp: of 16 columns, and of 8 rows
+// Tiles lie in bands of 16 columns, 128 bytes of each row, swizzled: piece p of 16 bytes of row r lies at place p ^ r % 8.
+// In doubles: the size of A's tile, and that of a stage (both tiles).
+const int WARPS = 8, BAND = 16, A_TILE = BM * DEPTH, STAGE = A_TILE + DEPTH * BN;
+// A warp multiplies bands of 16 columns of B by groups of 8 rows of A.
+const int BANDS = WN / BAND, GROUPS = WM / 8;
 
 extern __shared__ __align__(1024) double ring[];
 
-__global__ void __launch_bounds__(384, 1)
+__global__ void __launch_bounds__(32 * WARPS + 128, 1)
 dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
                  int M, int N, int K, double *C) {
     Barrier *const full = (Barrier *)(ring + STAGES * STAGE), *const empty = full + STAGES;
@@ -45,17 +60,17 @@ dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);   // an arrival of the thread that starts the copies
-            barrier_init(&empty[i], 8);  // an arrival of each warp of the consumers
+            barrier_init(&full[i], 1);       // an arrival of the thread that starts the copies
+            barrier_init(&empty[i], WARPS);  // an arrival of each warp that multiplies
         }
         proxy_fence();
     }
     __syncthreads();
 
     RingPosition<STAGES> position;
-    if (warp >= 8) {  // the producer
+    if (warp >= WARPS) {  // the producer
         registers_decrease<24>();
-        if (threadIdx.x != 256) return;
+        if (threadIdx.x != 32 * WARPS) return;
         for (int tile = blockIdx.x; tile < tiles; tile += BLOCKS) {
             const int2 at = tile_at<STRIP>(tile, tile_rows, tile_columns);
             for (int step = 0; step < steps; ++step, position.next()) {
@@ -72,36 +87,36 @@ dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
         return;
     }
 
-    // The consumers.
+    // The warps that multiply.
     registers_increase<240>();
     const int warp_row = warp / WARPS_X * WM, warp_col = warp % WARPS_X * WN;
-    double b[BANDS][4], a[GROUPS][2];  // the fragments
-    // A lane fetches pieces, two doubles at once: of B, columns 2 r and 2 r + 1 of rows 2 c and 2 c + 1; of A, columns 2 c
-    // and 2 c + 1 of row `row`.
+    // The fragments, as in `dmma-pipelined`: rows 2 c and 2 c + 1 of B, of each row columns 2 r and 2 r + 1; columns 2 c and
+    // 2 c + 1 of A, of rows in the order 0, 4, 1, 5, 2, 6, 3, 7.
     const int c = lane % 4, r = lane / 4, row = r / 2 + r % 2 * 4;
-    const double *const a_lane[2] = {ring + (warp_row + row) * BAND + (c ^ row) * 2,
-                                     ring + (warp_row + row) * BAND + (c + 4 ^ row) * 2};
-    const double *const b_band = ring + A_TILE + warp_col * DEPTH + c * 2 * BAND;
-    const double *const b_lane[2] = {b_band + (r ^ c * 2) * 2, b_band + BAND + (r ^ c * 2 + 1) * 2};
+    double b[BANDS][4], a[GROUPS][2];
+    const double *const a_lane[2] = {ring + (warp_row + row) * BAND + (c ^ row) * 2,         // 8 of the band's columns
+                                     ring + (warp_row + row) * BAND + ((c + 4) ^ row) * 2};  // the other 8
+    const double *const b_lane[2] = {ring + A_TILE + warp_col * DEPTH + c * 2 * BAND + (r ^ c * 2) * 2,
+                                     ring + A_TILE + warp_col * DEPTH + (c * 2 + 1) * BAND + (r ^ (c * 2 + 1)) * 2};
     int offset = 0;  // of the stage that is read
     const auto fetch_b = [&](int i, int k) {
         for (int part = 0; part < 2; ++part)
             *(double2 *)&b[i][part * 2] = *(const double2 *)&b_lane[part][offset + (i * DEPTH + k) * BAND];
     };
     const auto fetch_a = [&](int j, int k) {
-        *(double2 *)a[j] = *(const double2 *)&a_lane[k / 8 % 2][offset + (k / 16 * BM + j * 8) * BAND];
+        *(double2 *)a[j] = *(const double2 *)&a_lane[k / 8 % 2][offset + (k / BAND * BM + j * 8) * BAND];
     };
     for (int tile = blockIdx.x; tile < tiles; tile += BLOCKS) {
         const int2 at = tile_at<STRIP>(tile, tile_rows, tile_columns);
         double sums[BANDS][GROUPS][4] = {};
-        // Multiply the fragments, and fetch those of the next step, as soon as the previous ones are used up.
+        // Multiply the fragments, and fetch those for the step that begins at `next_k`.
         const auto multiply = [&](int next_k) {
 #pragma unroll
             for (int i = 0; i < BANDS; ++i)
 #pragma unroll
                 for (int j = 0; j < GROUPS; ++j) {
                     multiply_add(sums[i][j], b[i], a[j]);
-                    if (i > 0 && j == 0) fetch_b(i - 1, next_k);
+                    if (i > 0 && j == 0) fetch_b(i - 1, next_k);  // the previous band has been used for the last time
                     if (i == BANDS - 1 && j > 0) fetch_a(j - 1, next_k);
                 }
             fetch_a(GROUPS - 1, next_k);
@@ -141,7 +156,7 @@ dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
                     const int c_row = at.y * BM + warp_row + j * 8 + half * 4 + c;
-                    const int c_col = at.x * BN + warp_col + i * 16 + r * 2;
+                    const int c_col = at.x * BN + warp_col + i * BAND + r * 2;
                     if (c_row < M && c_col < N)
                         *(double2 *)&C[(size_t)c_row * N + c_col] = double2{sums[i][j][half], sums[i][j][half + 2]};
                 }

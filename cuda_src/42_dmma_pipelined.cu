@@ -20,8 +20,8 @@
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //
-// In `dmma` a warp fetches the fragments of a step, waits for them, and then multiplies. After each tile all warps start
-// many copies at once. Each time the tensor cores have nothing to do. Here they always have the next multiplication:
+// In `dmma` a warp fetches the fragments of a step, waits for them, and then multiplies. At each tile all warps start
+// many copies at once. Meanwhile the tensor cores have nothing to do. Here the next multiplication is always ready:
 // - Fragments: as soon as a fragment has been multiplied for the last time, the next step's is fetched into the same
 //   registers. The warp goes on with the other fragments of this step. At the end of a tile, the fragments of its last
 //   step are in registers before the barrier. So there is work on both sides of it.
@@ -46,8 +46,8 @@
 #define WARPS_X (BN / WN)
 #define THREADS (BM / WM * WARPS_X * 32)
 
-// Tiles lie in bands of 16 columns, 128 bytes of each row. A band's rows are swizzled: piece p of 16 bytes of row r lies
-// at place p ^ r % 8. In doubles: the size of A's tile, and that of a stage (both tiles).
+// Tiles lie in bands of 16 columns, 128 bytes of each row, swizzled: piece p of 16 bytes of row r lies at place
+// p ^ r % 8. In doubles: the size of A's tile, and that of a stage (both tiles).
 const int BAND = 16, PIECES = 8, A_TILE = BM * BK, STAGE = A_TILE + BK * BN;
 // A thread copies a piece. All threads together copy COPY_ROWS rows of bands at a time; of B's, these have B_COLUMNS
 // columns.
@@ -97,9 +97,9 @@ dmma_pipelined(int M, int N, int K, const double *A, const double *B, double *C)
 #pragma unroll
         for (int i = 0; i < COPIES; ++i) copy(i, stage * STAGE);
 
-    // The fragments. `multiply_add` expects rows k and k + 4 of B from a lane: it gets rows 2 c and 2 c + 1, and of each
-    // row columns 2 r and 2 r + 1. Of A it gets columns 2 c and 2 c + 1, too. The group's rows are in the order 0, 4, 1,
-    // 5, 2, 6, 3, 7.
+    // The fragments. A lane has rows 2 c and 2 c + 1 of B, of each row columns 2 r and 2 r + 1; and columns 2 c and
+    // 2 c + 1 of A, of one row of each group. The lanes take a group's rows in the order 0, 4, 1, 5, 2, 6, 3, 7: so the
+    // 8 lanes of a quarter of the warp, which are served together, read from different banks.
     const int c = lane % 4, r = lane / 4, row = r / 2 + r % 2 * 4;
     double b[BANDS][4], a[GROUPS][2];
     const double *const a_lane[2] = {ring + (warp_row + row) * BAND + (c ^ row) * 2,         // 8 of the band's columns

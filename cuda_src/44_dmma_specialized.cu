@@ -17,24 +17,23 @@
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((BM + BN) * DEPTH * 8 + 16)
 // requires:  N % 2 == 0, K % 2 == 0, STAGES >= 2, BM % WM == 0, BN % WN == 0, WM % 8 == 0, WN % 16 == 0, BM % 8 == 0,
-//            DEPTH % 16 == 0, BM // WM * (BN // WN) == 8, WM * WN <= 48 * 48,
+//            DEPTH % 16 == 0, BM // WM * (BN // WN) == 8, WM * WN <= 48 * 48, WM * WN * DEPTH <= 64 * 1024,
 //            STAGES * ((BM + BN) * DEPTH * 8 + 16) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //
-// In `dmma-pipelined` all warps of a block meet at each tile, and each warp issues a share of the copies. Here a warp
-// does nothing but fetch and multiply, with the same fragments as there. The copies are those of `persistent`: a thread
-// of the third warpgroup, the producer, has the copy engine bring whole boxes, which the engine swizzles in the same
-// way, and each stage has two barriers. At `full` a warp waits for its next fragments; usually they have long been
-// there. At `empty` it reports that it has fetched the last ones of a stage. No warp waits for another one, unless the
-// ring is full or empty, so their pauses fall at different times, and each quarter of a multiprocessor has two warps.
+// In `dmma-pipelined` all warps of a block meet at each tile, and each warp issues a share of the copies. Here eight
+// warps do nothing but fetch and multiply the same fragments. The copies are those of `persistent`: a producer, one
+// thread, has the copy engine bring whole boxes, which the engine swizzles. Each stage has two barriers. At `full` a
+// warp waits for a tile, which has usually arrived long before. At `empty` it reports that it has multiplied what it
+// fetched from the stage. No warp waits for another one unless the ring runs full or empty. So the warps pause at
+// different times, and while one pauses, another one multiplies.
 //
-// A block stays, and computes one tile of C after the other. The producer runs ahead into the next tile, also while
-// the warps store their sums.
+// A block stays, and computes one tile of C after the other. The producer loads for the next tile while the warps end
+// the present one, and a warp that has stored its sums begins with the next tile at once.
 //
-// Of wgmma, the instruction by which tensor cores read shared memory themselves, there is no form for double. So two
-// sets of registers are needed: 128 to 144 for a thread's sums, and about 64 for fragments. The producer hands its
-// registers on to the others (setmaxnreg), which have 240 then.
+// The instruction wgmma, which reads shared memory itself, has no form for double. So fragments go through registers:
+// with 144 for the sums, a thread needs more than 200. The producer's warps give theirs away (setmaxnreg).
 //
 //     cudamm show --diff dmma-pipelined dmma-specialized --dtype float64
 
@@ -42,8 +41,8 @@
 
 #define WARPS_X (BN / WN)
 
-// Tiles lie in bands of 16 columns, 128 bytes of each row, swizzled: piece p of 16 bytes of row r lies at place p ^ r % 8.
-// In doubles: the size of A's tile, and that of a stage (both tiles).
+// Tiles lie in bands of 16 columns, 128 bytes of each row, swizzled: piece p of 16 bytes of row r lies at place
+// p ^ r % 8. In doubles: the size of A's tile, and that of a stage (both tiles).
 const int WARPS = 8, BAND = 16, A_TILE = BM * DEPTH, STAGE = A_TILE + DEPTH * BN;
 // A warp multiplies bands of 16 columns of B by groups of 8 rows of A.
 const int BANDS = WN / BAND, GROUPS = WM / 8;
@@ -81,7 +80,8 @@ dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
                 for (int band = 0; band < DEPTH / BAND; ++band)
                     copy_box(stage + band * BM * BAND, &map_A, at.y * BM, step * DEPTH + band * BAND, barrier);
                 for (int band = 0; band < BN / BAND; ++band)
-                    copy_box(stage + A_TILE + band * DEPTH * BAND, &map_B, step * DEPTH, at.x * BN + band * BAND, barrier);
+                    copy_box(stage + A_TILE + band * DEPTH * BAND, &map_B, step * DEPTH, at.x * BN + band * BAND,
+                             barrier);
             }
         }
         return;
@@ -90,8 +90,8 @@ dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
     // The warps that multiply.
     registers_increase<240>();
     const int warp_row = warp / WARPS_X * WM, warp_col = warp % WARPS_X * WN;
-    // The fragments, as in `dmma-pipelined`: rows 2 c and 2 c + 1 of B, of each row columns 2 r and 2 r + 1; columns 2 c and
-    // 2 c + 1 of A, of rows in the order 0, 4, 1, 5, 2, 6, 3, 7.
+    // The fragments, as in `dmma-pipelined`: rows 2 c and 2 c + 1 of B, of each row columns 2 r and 2 r + 1; and columns
+    // 2 c and 2 c + 1 of A, of one row of each group.
     const int c = lane % 4, r = lane / 4, row = r / 2 + r % 2 * 4;
     double b[BANDS][4], a[GROUPS][2];
     const double *const a_lane[2] = {ring + (warp_row + row) * BAND + (c ^ row) * 2,         // 8 of the band's columns

@@ -1,7 +1,9 @@
 """Order of preference for `best` without a measurement: the first variant that suits and can be launched.
 
 The order is that of the rates measured on an H200 (docs/measured.md and tables/nvidia_h200.json): those of
-bfloat16 for the 16-bit types, those of float32 for the others, without the methods that lack the type. A
+bfloat16 for the 16-bit types, those of float32 for the others, without the methods that lack the type. In
+float64 the methods on tensor cores come first on GPUs whose tensor cores have twice the rate of other units
+in float64. A
 large tile is fast only if there are enough tiles for the multiprocessors and if C fills the tile. So each
 preference states the minimum number of tiles and the minimum width of the product, and smaller tiles follow
 larger ones.
@@ -35,6 +37,7 @@ class Preference:
             cut.
         narrowest: minimum of M and of N; half a tile, plus one.
         since: oldest compute capability; the method's header may require a newer one.
+        only: compute capabilities, if others are excluded.
         blocks: maximum BLOCKS for each multiprocessor if the grid does not grow with C; 0: the grid grows
             with C.
     """
@@ -47,16 +50,18 @@ class Preference:
     k_step: int = 0
     narrowest: int = 1
     since: tuple[int, int] = (1, 0)
+    only: tuple[tuple[int, int], ...] = ()
     blocks: int = 0
 
     def suits(self, shape: Shape, architecture: Architecture) -> bool:
-        """Return whether the architecture is new enough, and the product large enough."""
+        """Return whether the architecture is one of those meant, and the product large enough."""
         rows, columns = self.tile
         tiles = -(-shape.m // rows) * -(-shape.n // columns)
         if self.k_step:
             tiles *= -(-shape.k // self.k_step)
         return (
             architecture.capability >= self.since
+            and (not self.only or architecture.capability in self.only)
             and min(shape.m, shape.n) >= self.narrowest
             and tiles >= self.tiles * architecture.multiprocessors
         )
@@ -80,6 +85,12 @@ class Preference:
 AMPERE, MAXWELL = (8, 0), (5, 0)
 """Oldest compute capabilities with cp.async, and with 255 registers for each thread on every GPU."""
 
+DOUBLE_TENSOR_CORES = ((8, 0), (9, 0))
+"""Compute capabilities whose tensor cores multiply float64 at twice the rate of the other units (A100, H100).
+
+Others have none, or a few that are as slow as their units for float64.
+"""
+
 _LARGE_SUMS = {"BM": 128, "BN": 128, "BK": 8, "WM": 32, "WN": 128, "TM": 8, "TN": 16, "STAGES": 4}
 _SPLIT = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 64, "TM": 8, "TN": 8, "SPLITS": 2, "STAGES": 4}
 _CUT = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "TM": 4, "TN": 8, "STAGES": 4}
@@ -90,6 +101,11 @@ _TALL_TILE = {"BM": 256, "STAGES": 3, "STRIP": 16}
 _FLAT_TILE = {"BM": 64, "STAGES": 4, "STRIP": 16}
 _TF32 = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "STAGES": 4, "ROUND": 1}
 _SMALL_TF32 = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4, "ROUND": 1}
+_DOUBLE = {"BM": 128, "BN": 128, "BK": 16, "WM": 32, "WN": 64, "STAGES": 4}
+_FLAT_DOUBLE = {"BM": 128, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4}
+_SMALL_DOUBLE = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4}
+_DOUBLE_BOXES = {"BM": 128, "BN": 128, "DEPTH": 16, "WM": 32, "WN": 64, "STAGES": 5, "STRIP": 8}
+_FLAT_DOUBLE_BOXES = {"BM": 128, "BN": 64, "DEPTH": 16, "WM": 32, "WN": 32, "STAGES": 5, "STRIP": 8}
 
 _WIDE_TILE = {"BN": 256, "STAGES": 3, "STRIP": 16}
 _SQUARE_TILE = {"BN": 128, "STAGES": 5, "STRIP": 16}
@@ -157,6 +173,31 @@ PREFERENCES = (
         tiles=1, narrowest=65,
     ),
     Preference("mma-tf32", _SMALL_TF32, (64, 64), "tensor cores, tiles of 64 x 64"),
+    # Methods for float64 only. Not measured yet.
+    Preference(
+        "dmma-specialized", _DOUBLE_BOXES, (128, 128),
+        "tensor cores, a tile of 128 x 128 for each multiprocessor",
+        tiles=1, narrowest=65, only=DOUBLE_TENSOR_CORES, blocks=1,
+    ),
+    Preference(
+        "dmma-specialized", _FLAT_DOUBLE_BOXES, (128, 64),
+        "tensor cores, tiles of 128 x 64 for half of the multiprocessors",
+        tiles=0.5, narrowest=65, only=DOUBLE_TENSOR_CORES, blocks=1,
+    ),
+    Preference(
+        "dmma-pipelined", _DOUBLE, (128, 128), "tensor cores, a tile of 128 x 128 for each multiprocessor",
+        tiles=1, narrowest=65, only=DOUBLE_TENSOR_CORES,
+    ),
+    Preference(
+        "dmma-pipelined", _FLAT_DOUBLE, (128, 64),
+        "tensor cores, tiles of 128 x 64 for half of the multiprocessors",
+        tiles=0.5, narrowest=65, only=DOUBLE_TENSOR_CORES,
+    ),
+    Preference(
+        "dmma-pipelined", _SMALL_DOUBLE, (64, 64),
+        "tensor cores, tiles of 64 x 64 for a quarter of the multiprocessors",
+        tiles=0.25, narrowest=33, only=DOUBLE_TENSOR_CORES,
+    ),
     # Methods for all other element types. TFLOP/s: 52 at 4096 in float32.
     Preference(
         "tma", _TENSOR_MAPS, (128, 128), "bulk copies, a tile of 128 x 128 for each multiprocessor",

@@ -4,8 +4,8 @@
 // needs:     sm_80
 // types:     float64
 // ceiling:   2
-// param:     BM = 128 in 64, 96, 128
-// param:     BN = 128 in 128, 192, 64
+// param:     BM = 128 in 64, 96, 128, 192
+// param:     BN = 128 in 64, 96, 128, 192
 // param:     BK = 16 in 16, 32
 // param:     WM = 32 in 32, 48, 64
 // param:     WN = 64 in 32, 48, 64
@@ -14,9 +14,9 @@
 // grid:      ceil(N / BN), ceil(M / BM)
 // shared-bytes: STAGES * (BM + BN) * BK * 8
 // requires:  N % 2 == 0, K % 2 == 0, STAGES >= 2, BM % WM == 0, BN % WN == 0, WM % 8 == 0, WN % 16 == 0, BK % 16 == 0,
-//            BM // WM * (BN // WN) <= 8, WM * WN <= 48 * 48, WM * WN * BK <= 64 * 1024,
-//            BM // WM * (BN // WN) * 4 % BK == 0, BM % (BM // WM * (BN // WN) * 4) == 0,
-//            BN % (BM // WM * (BN // WN) * 64 // BK) == 0, STAGES * (BM + BN) * BK * 8 <= 227 * 1024
+//            32 % BK == 0, 8 % (BM // WM * (BN // WN)) == 0, BM // WM * (BN // WN) >= 2,
+//            WM * WN <= 48 * 48, WM * WN * BK <= 64 * 1024, (BM + BN) * BK <= BM // WM * (BN // WN) * 1024,
+//            BM % (BM // WM * (BN // WN) * 4) == 0, BN * BK % (BM // WM * (BN // WN) * 64) == 0, STAGES * (BM + BN) * BK * 8 <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //
@@ -49,10 +49,9 @@
 // Tiles lie in bands of 16 columns, 128 bytes of each row, swizzled: piece p of 16 bytes of row r lies at place
 // p ^ r % 8. In doubles: the size of A's tile, and that of a stage (both tiles).
 const int BAND = 16, PIECES = 8, A_TILE = BM * BK, STAGE = A_TILE + BK * BN;
-// A thread copies a piece. All threads together copy COPY_ROWS rows of bands at a time; of B's, these have B_COLUMNS
-// columns.
-const int COPY_ROWS = THREADS / PIECES, B_COLUMNS = COPY_ROWS / BK * BAND;
-const int A_COPIES = BM * BK / BAND / COPY_ROWS, COPIES = A_COPIES + BN / B_COLUMNS;  // of each thread
+// A thread copies a piece. All threads together copy COPY_ROWS rows of bands at a time.
+const int COPY_ROWS = THREADS / PIECES;
+const int A_COPIES = A_TILE / BAND / COPY_ROWS, COPIES = STAGE / BAND / COPY_ROWS;  // of each thread
 // A warp multiplies bands of 16 columns of B by groups of 8 rows of A.
 const int BANDS = WN / BAND, GROUPS = WM / 8;
 
@@ -83,9 +82,9 @@ dmma_pipelined(int M, int N, int K, const double *A, const double *B, double *C)
             __pipeline_memcpy_async(a_target + offset + i * COPY_ROWS * BAND, a_source + (size_t)row * K + k, 16,
                                     exists ? 0 : 16);
         } else {
-            const int j = i - A_COPIES;
-            const bool exists = j * B_COLUMNS < columns && b_k < k_left;
-            __pipeline_memcpy_async(b_target + offset + j * COPY_ROWS * BAND, b_source + j * B_COLUMNS, 16,
+            const int first = (i - A_COPIES) * COPY_ROWS, k = first % BK, column = first / BK * BAND;
+            const bool exists = column < columns && b_k + k < k_left;
+            __pipeline_memcpy_async(b_target + offset + first * BAND, b_source + (size_t)k * N + column, 16,
                                     exists ? 0 : 16);
         }
         if (i == COPIES - 1) {

@@ -102,10 +102,10 @@ _FLAT_TILE = {"BM": 64, "STAGES": 4, "STRIP": 16}
 _TF32 = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "STAGES": 4, "ROUND": 1}
 _SMALL_TF32 = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4, "ROUND": 1}
 _DOUBLE = {"BM": 128, "BN": 128, "BK": 16, "WM": 32, "WN": 64, "STAGES": 4}
-_FLAT_DOUBLE = {"BM": 128, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4}
+_FLAT_DOUBLE = {"BM": 64, "BN": 128, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4}
 _SMALL_DOUBLE = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4}
 _DOUBLE_BOXES = {"BM": 128, "BN": 128, "DEPTH": 16, "WM": 32, "WN": 64, "STAGES": 5, "STRIP": 8}
-_FLAT_DOUBLE_BOXES = {"BM": 128, "BN": 64, "DEPTH": 16, "WM": 32, "WN": 32, "STAGES": 5, "STRIP": 8}
+_FLAT_DOUBLE_BOXES = {"BM": 64, "BN": 128, "DEPTH": 16, "WM": 32, "WN": 32, "STAGES": 5, "STRIP": 8}
 
 _WIDE_TILE = {"BN": 256, "STAGES": 3, "STRIP": 16}
 _SQUARE_TILE = {"BN": 128, "STAGES": 5, "STRIP": 16}
@@ -180,8 +180,8 @@ PREFERENCES = (
         tiles=1, narrowest=65, only=DOUBLE_TENSOR_CORES, blocks=1,
     ),
     Preference(
-        "dmma-specialized", _FLAT_DOUBLE_BOXES, (128, 64),
-        "tensor cores, tiles of 128 x 64 for half of the multiprocessors",
+        "dmma-specialized", _FLAT_DOUBLE_BOXES, (64, 128),
+        "tensor cores, tiles of 64 x 128 for half of the multiprocessors",
         tiles=0.5, narrowest=65, only=DOUBLE_TENSOR_CORES, blocks=1,
     ),
     Preference(
@@ -189,8 +189,8 @@ PREFERENCES = (
         tiles=1, narrowest=65, only=DOUBLE_TENSOR_CORES,
     ),
     Preference(
-        "dmma-pipelined", _FLAT_DOUBLE, (128, 64),
-        "tensor cores, tiles of 128 x 64 for half of the multiprocessors",
+        "dmma-pipelined", _FLAT_DOUBLE, (64, 128),
+        "tensor cores, tiles of 64 x 128 for half of the multiprocessors",
         tiles=0.5, narrowest=65, only=DOUBLE_TENSOR_CORES,
     ),
     Preference(

@@ -16,7 +16,8 @@
 // requires:  N % 2 == 0, K % 2 == 0, STAGES >= 2, BM % WM == 0, BN % WN == 0, WM % 8 == 0, WN % 16 == 0, BK % 16 == 0,
 //            32 % BK == 0, 8 % (BM // WM * (BN // WN)) == 0, BM // WM * (BN // WN) >= 2,
 //            WM * WN <= 48 * 48, WM * WN * BK <= 64 * 1024, (BM + BN) * BK <= BM // WM * (BN // WN) * 1024,
-//            BM % (BM // WM * (BN // WN) * 4) == 0, BN * BK % (BM // WM * (BN // WN) * 64) == 0, STAGES * (BM + BN) * BK * 8 <= 227 * 1024
+//            BM % (BM // WM * (BN // WN) * 4) == 0, BN * BK % (BM // WM * (BN // WN) * 64) == 0,
+//            STAGES * (BM + BN) * BK * 8 <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //

@@ -90,8 +90,8 @@ dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
     // The warps that multiply.
     registers_increase<240>();
     const int warp_row = warp / WARPS_X * WM, warp_col = warp % WARPS_X * WN;
-    // The fragments, as in `dmma-pipelined`: rows 2 c and 2 c + 1 of B, of each row columns 2 r and 2 r + 1; and columns
-    // 2 c and 2 c + 1 of A, of one row of each group.
+    // The fragments, as in `dmma-pipelined`: rows 2 c and 2 c + 1 of B, of each row columns 2 r and 2 r + 1;
+    // and columns 2 c and 2 c + 1 of A, of one row of each group.
     const int c = lane % 4, r = lane / 4, row = r / 2 + r % 2 * 4;
     double b[BANDS][4], a[GROUPS][2];
     const double *const a_lane[2] = {ring + (warp_row + row) * BAND + (c ^ row) * 2,         // 8 of the band's columns

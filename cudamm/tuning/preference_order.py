@@ -1,10 +1,11 @@
 """Order of preference for `best` without a measurement: the first variant that suits and can be launched.
 
 The order is that of the rates measured on an H200 (docs/measured.md and tables/nvidia_h200.json): those of
-bfloat16 for the 16-bit types, those of float32 for the others, without the methods that lack the type. A
-large tile is fast only if there are enough tiles for the multiprocessors and if C fills the tile. So each
+bfloat16 for the 16-bit types, those of float32 for the others, without the methods that lack the type. In
+float64 the methods on tensor cores come first, on GPUs whose tensor cores have twice the rate of other units.
+A large tile is fast only if there are enough tiles for the multiprocessors and if C fills the tile. So each
 preference states the minimum number of tiles and the minimum width of the product, and smaller tiles follow
-larger ones. The height of `full-waves`' tile is computed for each product.
+larger ones. Some preferences have several tiles, and take the one that fills whole waves best.
 """
 
 from __future__ import annotations
@@ -24,6 +25,31 @@ from cudamm.tuning.place import Place
 
 
 @dataclass(frozen=True)
+class Tile:
+    """A tile among which a preference chooses.
+
+    Attributes:
+        rows, columns: its size.
+        parameters: the values that belong to it.
+        rate: rate with whole waves of such tiles, as a share of that of the fastest ones.
+    """
+
+    rows: int
+    columns: int
+    parameters: dict[str, int]
+    rate: float = 1.0
+
+    def count(self, shape: Shape) -> int:
+        """Return the number of tiles of a product."""
+        return -(-shape.m // self.rows) * -(-shape.n // self.columns)
+
+    def filled(self, shape: Shape, blocks: int) -> float:
+        """Return the share of the room in whole waves, of so many blocks each, that C fills."""
+        waves = -(-self.count(shape) // blocks)
+        return shape.m * shape.n / (waves * blocks * self.rows * self.columns)
+
+
+@dataclass(frozen=True)
 class Preference:
     """A variant of the ladder, and the products for which it is preferred to later ones in the list.
 
@@ -37,10 +63,11 @@ class Preference:
             cut.
         narrowest: minimum of M and of N; half a tile, plus one.
         widest: maximum of the smaller one of M and N; 0: there is none.
-        fill: minimum share of the room in whole waves of tiles that C fills.
-        heights: parameters that belong to a height of the tile, by the heights; if there are any, `fitted`
-            chooses the height.
+        choices: tiles, the best of which `fitted` chooses for a product.
+        fill: minimum share of the room in whole waves of the chosen tile that C fills.
+        in_one_wave: values that replace others if the tiles are no more than the blocks of a wave.
         since: oldest compute capability; the method's header may require a newer one.
+        only: compute capabilities, if others are excluded.
         blocks: maximum BLOCKS for each multiprocessor if the grid does not grow with C; 0: the grid grows
             with C.
     """
@@ -53,34 +80,27 @@ class Preference:
     k_step: int = 0
     narrowest: int = 1
     since: tuple[int, int] = (1, 0)
+    only: tuple[tuple[int, int], ...] = ()
     blocks: int = 0
     widest: int = 0
+    choices: tuple[Tile, ...] = ()
     fill: float = 0.0
-    heights: Mapping[int, dict[str, int]] = field(default_factory=dict)
+    in_one_wave: Mapping[str, int] = field(default_factory=dict)
 
-    def fitted(self, shape: Shape, architecture: Architecture) -> Preference:
-        """Return the preference with the height at which a product is fastest; without `heights`, itself."""
-        if not self.heights:
+    def fitted(self, shape: Shape, architecture: Architecture) -> Preference | None:
+        """Return the preference with its best tile for a product; None if C fills less than `fill`.
+
+        A preference without `choices` is returned as it is.
+        """
+        if not self.choices:
             return self
-
-        def worth(rows: int) -> float:
-            return self._filled(rows, shape, architecture) * _share_of_shared_memory_rate(rows)
-
-        rows = max(self.heights, key=worth)
-        chosen = dataclasses.replace(self, tile=(rows, self.tile[1]), heights={})
-        clustered = chosen._tiles(shape) > self._blocks(architecture)
-        parameters = {**self.parameters, **self.heights[rows], "BM": rows, "CLUSTER": 2 if clustered else 1}
-        return dataclasses.replace(chosen, parameters=parameters)
-
-    def _tiles(self, shape: Shape) -> int:
-        return -(-shape.m // self.tile[0]) * -(-shape.n // self.tile[1])
-
-    def _filled(self, rows: int, shape: Shape, architecture: Architecture) -> float:
-        """Return the share of the room in whole waves of tiles of this height that C fills."""
-        tile = dataclasses.replace(self, tile=(rows, self.tile[1]))
         blocks = self._blocks(architecture)
-        waves = -(-tile._tiles(shape) // blocks)
-        return shape.m * shape.n / (waves * blocks * rows * self.tile[1])
+        best = max(self.choices, key=lambda tile: tile.filled(shape, blocks) * tile.rate)
+        if best.filled(shape, blocks) < self.fill:
+            return None
+        in_one_wave = self.in_one_wave if best.count(shape) <= blocks else {}
+        parameters = {**self.parameters, **best.parameters, **in_one_wave}
+        return dataclasses.replace(self, tile=(best.rows, best.columns), parameters=parameters, choices=())
 
     def _blocks(self, architecture: Architecture) -> int:
         """Return the largest declared BLOCKS that the multiprocessors hold, else the smallest."""
@@ -90,15 +110,15 @@ class Preference:
         return max((number for number in numbers if number <= limit), default=numbers[0])
 
     def suits(self, shape: Shape, architecture: Architecture) -> bool:
-        """Return whether the architecture is new enough, and the product large enough."""
-        tiles = self._tiles(shape)
+        """Return whether the architecture is one of those meant, and the product large enough."""
+        tiles = Tile(*self.tile, {}).count(shape)
         if self.k_step:
             tiles *= -(-shape.k // self.k_step)
         return (
             architecture.capability >= self.since
+            and (not self.only or architecture.capability in self.only)
             and min(shape.m, shape.n) >= self.narrowest
             and (not self.widest or min(shape.m, shape.n) <= self.widest)
-            and (not self.fill or self._filled(self.tile[0], shape, architecture) >= self.fill)
             and tiles >= self.tiles * architecture.multiprocessors
         )
 
@@ -116,8 +136,9 @@ class Preference:
 def _share_of_shared_memory_rate(rows: int) -> float:
     """Return the rate of `full-waves` with tiles of rows x 128, as a share of that with 256 x 128.
 
-    For 64 values of k the tensor cores take 4 cycles a row. Shared memory takes in a tile of A, of 128 bytes
-    a row, and 16 KB of B; either warpgroup reads the tile of A and its half of B's. It moves 128 bytes a cycle.
+    For 64 values of k the tensor cores take 4 cycles a row. Shared memory takes in a tile of A, of 128
+    bytes a row, and 16 KB of B; either warpgroup reads the tile of A and its half of B's. It moves 128 bytes
+    a cycle.
     """
     return min(1.0, 4 * rows / ((3 * 128 * rows + 2 * 16384) / 128))
 
@@ -125,48 +146,68 @@ def _share_of_shared_memory_rate(rows: int) -> float:
 AMPERE, MAXWELL = (8, 0), (5, 0)
 """Oldest compute capabilities with cp.async, and with 255 registers for each thread on every GPU."""
 
+DOUBLE_TENSOR_CORES = ((8, 0), (9, 0))
+"""Compute capabilities whose tensor cores multiply float64 at twice the rate of the other units (A100, H100).
+
+Others have none, or a few that are as slow as their units for float64.
+"""
+
 _LARGE_SUMS = {"BM": 128, "BN": 128, "BK": 8, "WM": 32, "WN": 128, "TM": 8, "TN": 16, "STAGES": 4}
 _SPLIT = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 64, "TM": 8, "TN": 8, "SPLITS": 2, "STAGES": 4}
 _CUT = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "TM": 4, "TN": 8, "STAGES": 4}
 _TENSOR_MAPS = {"BM": 128, "BN": 128, "BK": 8, "WM": 32, "WN": 64, "TM": 8, "TN": 8, "STAGES": 4}
 _WARP_TILE = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8}
 _SMALL_WARP_TILE = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "TM": 4, "TN": 8}
-_TALL_TILE = {"BM": 256, "STAGES": 3, "STRIP": 16}
-_FLAT_TILE = {"BM": 64, "STAGES": 4, "STRIP": 16}
 _TF32 = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "STAGES": 4, "ROUND": 1}
 _SMALL_TF32 = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4, "ROUND": 1}
+_DOUBLE = {"BM": 128, "BN": 128, "BK": 16, "WM": 32, "WN": 64, "STAGES": 4}
+_FLAT_DOUBLE = {"BM": 64, "BN": 128, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4}
+_SMALL_DOUBLE = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4}
+# The rates are ratios of rates measured at sizes whose waves the tiles fill. Those of the heights 128 and 192 in
+# tf32, and of 64 columns in float8, are estimates.
+_TF32_HEIGHTS = (
+    Tile(256, 128, {"BM": 256, "STAGES": 3}),
+    Tile(192, 128, {"BM": 192, "STAGES": 4}, 0.9),
+    Tile(128, 128, {"BM": 128, "STAGES": 5}, 0.75),
+    Tile(64, 128, {"BM": 64, "STAGES": 4}, 0.5),
+)
+_FLOAT8_TILES = (
+    Tile(128, 256, {"BN": 256, "STAGES": 3}),
+    Tile(128, 192, {"BN": 192, "STAGES": 4}),
+    Tile(128, 128, {"BN": 128, "STAGES": 4}, 0.92),
+    Tile(128, 64, {"BN": 64, "STAGES": 5}, 0.6),
+)
+_DOUBLE_TILES = (
+    Tile(128, 128, {"BM": 128, "BN": 128, "WM": 32, "WN": 64, "STAGES": 5}),
+    Tile(96, 192, {"BM": 96, "BN": 192, "WM": 48, "WN": 48, "STAGES": 5}),
+    Tile(64, 128, {"BM": 64, "BN": 128, "WM": 32, "WN": 32, "STAGES": 6}, 0.93),
+)
 
-_HEIGHTS = {
-    256: {"STAGES": 4, "PIECE": 64},
-    224: {"STAGES": 4, "PIECE": 32},
-    192: {"STAGES": 4, "PIECE": 96},
-    160: {"STAGES": 5, "PIECE": 32},
-    144: {"STAGES": 4, "PIECE": 48},
-    128: {"STAGES": 4, "PIECE": 64},
-    96: {"STAGES": 6, "PIECE": 96},
-    64: {"STAGES": 6, "PIECE": 64},
-}
+_HEIGHTS = tuple(
+    Tile(rows, 128, {"BM": rows, "STAGES": stages, "PIECE": piece}, _share_of_shared_memory_rate(rows))
+    for rows, stages, piece in (
+        (256, 4, 64), (224, 4, 32), (192, 4, 96), (160, 5, 32), (144, 4, 48), (128, 4, 64), (96, 6, 96),
+        (64, 6, 64),
+    )
+)  # fmt: skip
 _FEW_COLUMNS = {"BM": 64, "BN": 64, "STAGES": 10, "PIECE": 32, "CLUSTER": 1, "STRIP": 8}
 
 _WIDE_TILE = {"BN": 256, "STAGES": 3, "STRIP": 16}
 _SQUARE_TILE = {"BN": 128, "STAGES": 5, "STRIP": 16}
 _NARROW_TILE = {"BN": 64, "STAGES": 5, "STRIP": 16}
-_WIDE_FLOAT8 = {"BN": 256, "STAGES": 3, "STRIP": 16}
-_SQUARE_FLOAT8 = {"BN": 128, "STAGES": 4, "STRIP": 16}
-_NARROW_FLOAT8 = {"BN": 64, "STAGES": 4, "STRIP": 16}
 _FRAGMENTS = {"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "STAGES": 3}
 _FEW_FRAGMENTS = {"BM": 64, "BN": 64, "BK": 64, "WM": 32, "WN": 32, "STAGES": 3}
 
 PREFERENCES = (
-    # Methods for 16-bit types only. TFLOP/s in bfloat16: 581 at 1536 (tensor-stream-k: 445), 760 at 3072 (697).
+    # Methods for 16-bit types only. TFLOP/s in bfloat16: 581 at 1536 (tensor-stream-k: 445), 761 at 3072.
     Preference(
-        "full-waves", {"BN": 128, "STRIP": 16}, (256, 128), "wgmma, tiles that fill whole waves",
-        narrowest=33, blocks=1, fill=0.75, heights=_HEIGHTS,
+        "full-waves", {"BN": 128, "CLUSTER": 2, "STRIP": 16}, (256, 128),
+        "wgmma, tiles that fill whole waves", narrowest=33, blocks=1, choices=_HEIGHTS, fill=0.75, in_one_wave={"CLUSTER": 1, "STRIP": 4},
     ),
     # TFLOP/s at 8192x64x8192: 228 (tensor-stream-k: 195).
     Preference(
-        "full-waves", _FEW_COLUMNS, (64, 64), "wgmma, tiles of 64 x 64 that fill whole waves",
-        narrowest=33, blocks=1, fill=0.75, widest=64,
+        "full-waves", {}, (64, 64), "wgmma, tiles of 64 x 64 that fill whole waves",
+        narrowest=33, blocks=1, choices=(Tile(64, 64, _FEW_COLUMNS),), fill=0.75, widest=64,
     ),
     Preference(
         "tensor-stream-k", _WIDE_TILE, (128, 256), "wgmma, tiles of 128 x 256 for most multiprocessors",
@@ -186,16 +227,11 @@ PREFERENCES = (
         tiles=1, narrowest=65,
     ),
     Preference("mma", _FEW_FRAGMENTS, (64, 64), "tensor cores, tiles of 64 x 64", narrowest=17),
-    # Methods for float8_e4m3 only. Their rates were not measured: the order is that of the 16-bit methods.
+    # Methods for float8_e4m3 only. TFLOP/s: 1367 at 4096, and 1430 at 8192 with 192 columns.
     Preference(
-        "float8", _WIDE_FLOAT8, (128, 256), "wgmma, tiles of 128 x 256 for most multiprocessors",
-        tiles=0.9, narrowest=65, blocks=1,
+        "float8", {"STRIP": 16}, (128, 256), "wgmma, tiles of a width that fills whole waves",
+        narrowest=33, blocks=1, choices=_FLOAT8_TILES,
     ),
-    Preference(
-        "float8", _SQUARE_FLOAT8, (128, 128), "wgmma, tiles of 128 x 128 for most multiprocessors",
-        tiles=0.9, narrowest=65, blocks=1,
-    ),
-    Preference("float8", _NARROW_FLOAT8, (128, 64), "wgmma, few tiles of 128 x 64", narrowest=33, blocks=1),
     # Methods for float32 only. TFLOP/s of bf16x9 on an H200, by its table: 78 at 4096, and 31 at 768 with 36
     # tiles (sliced-k: 24). Others are faster at 512 with 16 tiles, 12 (stream-k: 17), and at 8192x64x8192, 35
     # (sliced-k: 45).
@@ -219,15 +255,10 @@ PREFERENCES = (
         "stream-k", _CUT, (64, 64), "cp.async, few tiles of 64 x 64, cut along K for all multiprocessors",
         tiles=1, k_step=16, since=AMPERE, blocks=2,
     ),
-    # TFLOP/s in tf32: 384 at 4096 and 209 at 1536 (tiles of 64 x 128: 165), but 89 at 1024 (178).
+    # TFLOP/s in tf32: 384 at 4096, and 178 at 1024 with 64 rows.
     Preference(
-        "register-operand", _TALL_TILE, (256, 128),
-        "wgmma, tiles of 256 x 128 for half of the multiprocessors",
-        tiles=0.5, narrowest=65, blocks=1,
-    ),
-    Preference(
-        "register-operand", _FLAT_TILE, (64, 128), "wgmma, few tiles of 64 x 128",
-        narrowest=65, blocks=1,
+        "register-operand", {"STRIP": 16}, (256, 128), "wgmma, tiles of a height that fills whole waves",
+        narrowest=65, blocks=1, choices=_TF32_HEIGHTS,
     ),
     # TFLOP/s in tf32: 105 at 4096.
     Preference(
@@ -235,6 +266,26 @@ PREFERENCES = (
         tiles=1, narrowest=65,
     ),
     Preference("mma-tf32", _SMALL_TF32, (64, 64), "tensor cores, tiles of 64 x 64"),
+    # Methods for float64 only. TFLOP/s: 54 at 1024 (dmma: 21), 59 at 1536, 62 at 3072, 61 at 4096 (dmma: 42).
+    Preference(
+        "dmma-specialized", {"DEPTH": 16, "STRIP": 8}, (128, 128),
+        "tensor cores, tiles that fill whole waves",
+        narrowest=33, only=DOUBLE_TENSOR_CORES, blocks=1, choices=_DOUBLE_TILES, fill=0.6,
+    ),
+    Preference(
+        "dmma-pipelined", _DOUBLE, (128, 128), "tensor cores, a tile of 128 x 128 for each multiprocessor",
+        tiles=1, narrowest=65, only=DOUBLE_TENSOR_CORES,
+    ),
+    Preference(
+        "dmma-pipelined", _FLAT_DOUBLE, (64, 128),
+        "tensor cores, tiles of 64 x 128 for half of the multiprocessors",
+        tiles=0.5, narrowest=65, only=DOUBLE_TENSOR_CORES,
+    ),
+    Preference(
+        "dmma-pipelined", _SMALL_DOUBLE, (64, 64),
+        "tensor cores, tiles of 64 x 64 for a quarter of the multiprocessors",
+        tiles=0.25, narrowest=33, only=DOUBLE_TENSOR_CORES,
+    ),
     # Methods for all other element types. TFLOP/s: 52 at 4096 in float32.
     Preference(
         "tma", _TENSOR_MAPS, (128, 128), "bulk copies, a tile of 128 x 128 for each multiprocessor",
@@ -275,13 +326,13 @@ def preferred(place: Place, shape: Shape, element: ElementType) -> tuple[Variant
         element_types = find(preference.method).element_types
         if element.name not in element_types:
             continue
-        preference = preference.fitted(shape, place.architecture)
-        if not preference.suits(shape, place.architecture):
+        fitted = preference.fitted(shape, place.architecture)
+        if fitted is None or not fitted.suits(shape, place.architecture):
             continue
-        variant = preference.variant(place.architecture)
+        variant = fitted.variant(place.architecture)
         try:
             check(variant, plan(variant, shape, element), place.limits)
         except UsageError:
             continue
-        return variant, preference.why
+        return variant, fitted.why
     return None

@@ -21,6 +21,7 @@ from pathlib import Path
 from drawing import GRID, INK, Page, Panel, Place, pale
 
 HERE = Path(__file__).resolve().parent
+KERNELS = HERE.parents[1] / "cuda_src"
 MEASURED = HERE.parent / "measured.md"
 
 # Okabe and Ito's colours, which most colour-blind readers can tell apart. Each colour has one meaning in all
@@ -1287,6 +1288,49 @@ def dmma(page: Page) -> None:
     page.legend(("words that half a warp reads", INK), ("padding, not used", PADDING))
 
 
+def dmma_pipelined(page: Page) -> None:
+    pieces, words, rows = 8, 4, 8  # pieces of 16 bytes in a row, and words in a piece
+    for left, two_rows in ((76, (0, 1)), (466, (0, 4))):
+        read = [(row, piece ^ row) for row in two_rows for piece in range(4)]
+        count = turns((row * pieces + x) * words + word for row, x in read for word in range(words))
+        panel = page.panel(left, 66, 300, 200, (0, pieces), (0, rows))
+        panel.title(f"8 lanes read rows {two_rows[0]} and {two_rows[1]}: {several(count, 'turn')}")
+        for row in range(rows):
+            for piece in range(pieces):
+                x = piece ^ row
+                is_read = (row, x) in read
+                if is_read:
+                    panel.box(x, row, 1, 1, A_COLOUR if count == 1 else TROUBLE)
+                panel.text(x + 0.5, row + 0.5, str(piece), 11, colour="white" if is_read else INK)
+        panel.grid(rows, pieces)
+        panel.beside(names={row + 0.5: f"row {row}" for row in range(rows)})
+        panel.below(ticks={0.6: "banks 0–3", pieces - 0.6: "28–31"}, size=11)
+    page.legend(("pieces 0 to 3 of both rows, which 8 lanes read together", A_COLOUR))
+
+
+def dmma_specialized(page: Page) -> None:
+    step, pause, rounds = 8, 2, 3  # multiplications of a warp between pauses; both units are arbitrary
+    names = {0.5: "warp 0", 1.5: "warp 4", 2.5: "tensor cores"}
+    total = rounds * (2 * step + pause)
+    for edge, drifts, title in ((100, False, "a barrier for all"), (530, True, "barriers of each stage")):
+        panel = timeline(page, edge, 66, 310, total, 3, names, 40, "time →")
+        panel.text(0, 0, title, align="start", weight="bold", dy=-12)
+        now = 0
+        for turn in range(2 * rounds):
+            warp = turn % 2
+            bar(panel, now, now + step, warp, A_COLOUR, str(turn // 2))
+            bar(panel, now, now + step, 2, C_COLOUR)
+            now += step
+            if drifts:
+                bar(panel, now, now + pause, warp, PADDING)
+            elif warp == 1:
+                for row in range(2):
+                    bar(panel, now, now + pause, row, PADDING)
+                bar(panel, now, now + pause, 2, IDLE)
+                now += pause
+    page.legend(("multiplies", A_COLOUR), ("waits for a tile, fetches", PADDING), ("idle", IDLE))
+
+
 def wgmma(page: Page) -> None:
     bn, bk, rows, step = 128, 64, 8, 1  # the second of four instructions for a stage is marked
     row_bytes, piece_bytes, element_bytes, instruction_k, band_columns = 128, 16, 2, 16, 64
@@ -1700,13 +1744,13 @@ def error_of_sum(
     return errors
 
 
-# The functions in the order of the files in cuda_src; each figure has the number and name of its file.
+# Each function has the name of a file in cuda_src, whose number its figure gets.
 FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_coarse_local, register_tile,
            tiled, tiled_transposed, tiled_padded, tiled_bounds, tiled_dynamic, tiled_coarse, double_buffer,
            shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
            fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma,
            wgmma, warp_specialized, persistent, cluster, bf16x9, tensor_stream_k, mma_tf32, register_operand,
-           unaligned, float8, full_waves)  # fmt: skip
+           unaligned, float8, full_waves, dmma_pipelined, dmma_specialized)  # fmt: skip
 
 
 def main() -> None:
@@ -1714,10 +1758,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Draw the figures of docs/ladder.md.")
     parser.add_argument("folder", nargs="?", type=Path, default=HERE, help="default: beside this file")
     folder = parser.parse_args().folder
-    for number, draw in enumerate(FIGURES, start=1):
+    for draw in FIGURES:
         page = Page()
         draw(page)
-        (folder / f"{number:02}_{draw.__name__}.svg").write_text(page.svg(), encoding="utf-8")
+        (kernel,) = KERNELS.glob(f"[0-9][0-9]_{draw.__name__}.*")
+        (folder / f"{kernel.stem}.svg").write_text(page.svg(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -86,6 +86,7 @@ ODD_VALUES: dict[str, dict[str, int]] = {
     "wmma": {"WARPS": 3},
     "mma": {"BM": 96, "BN": 64, "BK": 16, "WM": 48, "WN": 32, "STAGES": 4},
     "dmma": {"BM": 48, "BN": 40, "BK": 24, "WM": 16, "WN": 40, "STAGES": 2},
+    "dmma-pipelined": {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 16, "STAGES": 2},
     "mma-tf32": {"BM": 96, "BN": 64, "BK": 8, "WM": 48, "WN": 32, "STAGES": 3, "ROUND": 0},
 }  # fmt: skip
 """Parameters of each method, other than its defaults. Most values do not occur in the method's header."""

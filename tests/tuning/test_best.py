@@ -382,10 +382,14 @@ def test_the_order_follows_the_rates_measured_on_an_h200() -> None:
         ("sm_90", "float32", "4096x4096x4096", "bf16x9"),
         ("sm_90", "float32", "512x512x512", "stream-k"),
         ("sm_90", "float32", "64x64x65536", "stream-k"),
-        ("sm_90", "float64", "4096x4096x4096", "tma"),
         ("sm_90", "bfloat16", "4096x4096x4096", "full-waves"),
         ("sm_90", "bfloat16", "8192x64x8192", "full-waves"),
         ("sm_90", "bfloat16", "512x512x512", "tensor-stream-k"),
+        ("sm_90", "float64", "4096x4096x4096", "dmma-specialized"),
+        ("sm_90", "float64", "1024x1024x1024", "dmma-specialized"),
+        ("sm_90", "float64", "512x512x512", "dmma-pipelined"),
+        ("sm_86", "float64", "4096x4096x4096", "warp-tile"),
+        ("sm_120", "float64", "4096x4096x4096", "tma"),
         ("sm_90", "float16", "64x64x65536", "tensor-stream-k"),
         ("sm_90", "float16", "17x31x13", "mma"),
         ("sm_100", "bfloat16", "4096x4096x4096", "mma"),
@@ -395,7 +399,8 @@ def test_the_order_follows_the_rates_measured_on_an_h200() -> None:
         ("sm_100", "int32", "4096x4096x4096", "tma"),
         ("sm_80", "float32", "4096x4096x4096", "async-copy"),
         ("sm_80", "float32", "1024x1024x1024", "sliced-k"),
-        ("sm_80", "float64", "4096x4096x4096", "warp-tile"),
+        ("sm_80", "float64", "4096x4096x4096", "dmma-pipelined"),
+        ("sm_80", "float64", "1x1x1", "tiled"),
         ("sm_75", "float32", "4096x4096x4096", "warp-tile"),
         ("sm_75", "float32", "256x256x256", "tile-1d"),
         ("sm_75", "float32", "8x8x8", "tiled"),
@@ -444,6 +449,8 @@ def test_the_order_of_preference_is_documented() -> None:
         few = f"all but {' and '.join(missing)}"
         types = few if len(missing) < 3 else ", ".join(method.element_types)
         needs = method.needs or (since if preference.since > (1, 0) else "")
+        if preference.only and needs != "sm_90a":
+            needs = " or ".join("sm_{}{}".format(*capability) for capability in preference.only)
         tile = "{} x {}".format(*preference.tile)
         stated.append([f"`{method.name}`", tile, types, needs, str(preference.narrowest)])
     assert [[*row[:4], row[5]] for row in rows] == stated

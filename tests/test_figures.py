@@ -52,6 +52,9 @@ def measured_hot() -> dict[str, dict[tuple[int, str], str]]:
         "Tensor cores",
         "Clusters and cut tiles",
         "Tensor cores in float64",
+        "Float64 without pauses",
+        "Float8",
+        "Tiles that fill whole waves",
         "Tensor cores for tf32",
         "Tensor cores and rows that begin anywhere",
     ):

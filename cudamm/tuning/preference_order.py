@@ -163,8 +163,8 @@ _SMALL_TF32 = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4, "R
 _DOUBLE = {"BM": 128, "BN": 128, "BK": 16, "WM": 32, "WN": 64, "STAGES": 4}
 _FLAT_DOUBLE = {"BM": 64, "BN": 128, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4}
 _SMALL_DOUBLE = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4}
-# The rates are ratios of rates measured at sizes whose waves the tiles fill. Those of the heights 128 and 192 in
-# tf32, and of 64 columns in float8, are estimates.
+# The rates are ratios of rates measured at sizes whose waves the tiles fill. Those of the heights 128 and 192
+# in tf32, and of 64 columns in float8, are estimates.
 _TF32_HEIGHTS = (
     Tile(256, 128, {"BM": 256, "STAGES": 3}),
     Tile(192, 128, {"BM": 192, "STAGES": 4}, 0.9),
@@ -202,7 +202,8 @@ PREFERENCES = (
     # Methods for 16-bit types only. TFLOP/s in bfloat16: 581 at 1536 (tensor-stream-k: 445), 761 at 3072.
     Preference(
         "full-waves", {"BN": 128, "CLUSTER": 2, "STRIP": 16}, (256, 128),
-        "wgmma, tiles that fill whole waves", narrowest=33, blocks=1, choices=_HEIGHTS, fill=0.75, in_one_wave={"CLUSTER": 1, "STRIP": 4},
+        "wgmma, tiles that fill whole waves",
+        narrowest=33, blocks=1, choices=_HEIGHTS, fill=0.75, in_one_wave={"CLUSTER": 1, "STRIP": 4},
     ),
     # TFLOP/s at 8192x64x8192: 228 (tensor-stream-k: 195).
     Preference(

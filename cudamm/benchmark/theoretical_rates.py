@@ -9,6 +9,18 @@ from cudamm.devices.gpu_device import GpuTarget
 from cudamm.kernels.architecture import Architecture
 
 
+TENSOR_TYPES = {
+    "float16": ((7, 0), 1),
+    "bfloat16": ((8, 0), 1),
+    "tf32": ((8, 0), 1 / 2),
+    "float8_e4m3": ((8, 9), 2),
+}
+"""Oldest compute capability whose tensor cores have a type, and its rate, relative to that of float16.
+
+The rates are those of NVIDIA's whitepapers on the A100, the H100 and the Ada architecture, with sums in float32.
+"""
+
+
 def theoretical_peaks(
     architecture: Architecture, clock_mhz: float, tensor_clock_mhz: float | None = None, source: str = ""
 ) -> tuple[Peak, ...]:
@@ -17,7 +29,7 @@ def theoretical_peaks(
     A multiply-add counts as two operations. NVIDIA publishes peaks at the boost clock.
 
     Args:
-        tensor_clock_mhz: clock of the tensor cores in 16-bit types, if it is another one.
+        tensor_clock_mhz: clock of the tensor cores in types of 32 bits and less, if it is another one.
         source: the document with the numbers, which is added to the formulas.
     """
     of_tensor_cores = "{} multiply-adds of the tensor cores"
@@ -26,9 +38,10 @@ def theoretical_peaks(
         ("FMA", "float64", architecture.fp64_per_cycle, "{} lanes", clock_mhz),
         ("tensor cores", "float64", architecture.tensor_fp64_per_cycle, of_tensor_cores, clock_mhz),
     ]
-    for element_type in ("float16", "bfloat16") if architecture.capability >= (8, 0) else ("float16",):
-        rate = architecture.tensor_fp16_per_cycle
-        rows.append(("tensor cores", element_type, rate, of_tensor_cores, tensor_clock_mhz or clock_mhz))
+    for element_type, (since, times) in TENSOR_TYPES.items():
+        if architecture.tensor_fp16_per_cycle is not None and architecture.capability >= since:
+            rate = int(architecture.tensor_fp16_per_cycle * times)
+            rows.append(("tensor cores", element_type, rate, of_tensor_cores, tensor_clock_mhz or clock_mhz))
     sms = architecture.multiprocessors
     return tuple(
         Peak(

@@ -142,6 +142,27 @@ def test_a_named_gpu_has_peaks_of_its_tensor_cores(run):
         assert re.search(line, ended.stdout), line
 
 
+@pytest.mark.parametrize(
+    ("gpu", "line", "published_tflops"),
+    [
+        ("a100", "naive --dtype bfloat16", 312), ("a100", "mma-tf32 --dtype tf32", 156),
+        ("h100", "mma-tf32 --dtype tf32", 495), ("h100", "float8 --dtype float8_e4m3", 1979),
+        ("h200", "float8 --dtype float8_e4m3", 1979), ("rtx4090", "naive --dtype float8_e4m3", 330),
+    ],
+)  # fmt: skip
+def test_peaks_of_tensor_cores_are_those_that_nvidia_publishes(run, gpu, line, published_tflops):
+    """Without sparsity, by the whitepapers on the A100, the H100 and the Ada architecture; sums in float32."""
+    ended = run(f"roofline --gpu {gpu} -m {line} --json -")
+    assert ended.status == 0, ended.stderr
+    (peak,) = json.loads(ended.stdout)["device"]["peaks"]
+    assert peak["unit"] == "tensor cores"
+    assert peak["gflops"] / 1e3 == pytest.approx(published_tflops, rel=0.002)
+
+
+def test_a_type_that_the_tensor_cores_of_a_gpu_lack_has_no_peak(run):
+    run("roofline --gpu a100 -m naive --dtype float8_e4m3").refused(2, "no peak of float8_e4m3", "--peak")
+
+
 def test_the_least_traffic_has_a_row_for_each_kind_of_units(run):
     ended = run("roofline --gpu h100 -m naive,dmma --dtype float64 -n 8192")
     once = [line.split("│")[2:6:3] for line in ended.stdout.splitlines() if "A, B and C once │" in line]

@@ -314,19 +314,25 @@ def _element_type(
     """
     for element in ELEMENT_TYPES.values():
         result = element.of_results
-        if element.result and [element.c_name] == list(of_inputs):
-            if set(of_results) <= {result.c_name, *result.other_c_names}:
-                return element.name
+        if not element.result or element.c_name not in c_types:
+            continue
+        if list(of_inputs) != [element.c_name]:
             raise UsageError(
-                f"{path}: C must have the type {result.c_name} if A and B have {element.c_name}, and has "
-                f"{' and '.join(of_results)}"
+                f"{path}: a kernel with matrices of {element.c_name} needs this type for A and B, and "
+                f"{result.c_name} for C; A, B and C are declared as {' and '.join(c_types)}"
             )
+        if set(of_results) <= {result.c_name, *result.other_c_names}:
+            return element.name
+        raise UsageError(
+            f"{path}: C must have the type {result.c_name} if A and B have {element.c_name}, and has "
+            f"{' and '.join(of_results)}"
+        )
     types = [ELEMENT_TYPES[name] for name in ONE_TYPE]
     names = {name: e.name for e in types for name in (e.c_name, *e.other_c_names)}
     found = list(dict.fromkeys(names[c_type] for c_type in c_types if c_type in names))
     others = set(c_types) - names.keys()
     for c_type in sorted(others):
-        if c_type in _NARROW or is_number(c_type):
+        if _NOT_SUPPORTED.fullmatch(c_type) or is_number(c_type):
             raise UsageError(f"{path}: cudamm cannot run kernels with matrices of {c_type} yet")
     if len(found) > 1:
         raise UsageError(
@@ -335,8 +341,8 @@ def _element_type(
     return found[0] if found else "float32"
 
 
-_NARROW = ("half2", "__half2", "__nv_bfloat162", "nv_bfloat162")
-"""Types of CUDA's headers that no element type of cudamm has."""
+_NOT_SUPPORTED = re.compile(r"(?:__)?half2|(?:__)?nv_bfloat162|__nv_fp[468]\w*")
+"""Types of CUDA's headers that no element type of cudamm has; `_element_type` finds `__nv_fp8_e4m3` before."""
 
 
 def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[str, list[str]]]:

@@ -97,6 +97,13 @@ def test_c_of_another_type_is_refused(write_kernel: Kernel) -> None:
         cudamm.verify(write_kernel(KERNEL.replace("__nv_bfloat16 *C", "__half *C")), n=16, device="cpu")
 
 
+@pytest.mark.parametrize("of_b", ["__nv_bfloat16", "__nv_fp8_e5m2"])
+def test_a_and_b_of_two_types_are_refused(write_kernel: Kernel, of_b: str) -> None:
+    declared = f"declared as __nv_fp8_e4m3 and {of_b}"
+    with pytest.raises(UsageError, match=declared):
+        cudamm.verify(write_kernel(KERNEL.replace("const fp8 *B", f"const {of_b} *B")), n=16, device="cpu")
+
+
 SIMPLE = [
     "naive", "coalesced", "block-coarse-local", "register-tile", "tiled", "tiled-transposed", "tiled-padded",
     "tiled-bounds", "tiled-dynamic", "tiled-coarse", "double-buffer", "shared-double-buffer", "tile-1d",

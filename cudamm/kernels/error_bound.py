@@ -36,24 +36,26 @@ def error_factors(norms: tuple[Matrix, Matrix], relative_bound: float) -> tuple[
     return rows * (relative_bound * (1 + 2.0**-20)), columns
 
 
-def gamma(of_sums: ElementType, k: int) -> float:
-    """Return γ_k = k u / (1 − k u), where u is the unit roundoff of the sums; 0 for whole numbers.
+def gamma(of_sums: ElementType, roundings: int, k: int) -> float:
+    """Return γ_n = n u / (1 − n u) for n roundings, where u is the unit roundoff; 0 for whole numbers.
 
     Args:
         of_sums: the type in which sums are kept.
+        roundings: number of roundings of a sum; for a sum that is cut off, twice as many.
+        k: number of terms of a sum, for the message.
 
     Raises:
-        UsageError: k u ≥ 1.
+        UsageError: n u ≥ 1.
     """
     if of_sums.is_integer:
         return 0.0
-    roundoff = unit_roundoff(of_sums)
-    if k * roundoff >= 1:
+    error = roundings * unit_roundoff(of_sums)
+    if error >= 1:
         raise UsageError(
             f"rounding K = {k:,} terms can lose every digit of {of_sums.name}: there is no error "
             "bound to verify against; use --dtype float64 or --no-verify"
         )
-    return k * roundoff / (1 - k * roundoff)
+    return error / (1 - error)
 
 
 PARTIAL_SUMS = {"float8_e4m3": 2.0**-10}

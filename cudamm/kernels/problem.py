@@ -312,7 +312,7 @@ class Problem:
             return 0.0
         # Tensor cores cut sums off instead of rounding them, which makes an error of up to twice the size.
         are_cut = self.element.is_narrow and self.of_sums == self.element.of_sums
-        return gamma(self.of_sums, 2 * roundings if are_cut else roundings)
+        return gamma(self.of_sums, 2 * roundings if are_cut else roundings, self.shape.k)
 
     @functools.cached_property
     def _norms(self) -> tuple[Matrix, Matrix]:
@@ -337,13 +337,13 @@ class Problem:
         return x, expected, tolerance
 
     def check_verifiable(self) -> None:
-        """Raise UsageError if the product of zeros, or no error bound for k, α and β; nothing is computed."""
+        """Raise UsageError if inputs are zeros, or if k, α and β have no error bound; nothing is computed."""
         if self.input_kind == "zeros":
             raise UsageError(
                 "--inputs zeros verifies nothing, because many wrong kernels have the right product of "
                 "zeros: choose other inputs"
             )
-        gamma(self.of_sums, self.shape.k)
+        _ = self.relative_bound  # raises
         alpha, beta = self.scale.alpha, self.scale.beta
         for name, value in self.scale.names.items():
             if 0 < abs(value) < LEAST_SCALE:

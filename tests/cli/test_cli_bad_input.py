@@ -295,6 +295,15 @@ def test_a_product_without_an_error_bound_is_refused_before_the_other_sizes_run(
     assert launches == []
 
 
+@pytest.mark.parametrize("dtype", ["float16", "tf32", "float8_e4m3"])
+def test_tensor_cores_that_cut_sums_off_have_an_error_bound_for_half_as_many_terms(run, launches, dtype):
+    method = "mma-tf32" if dtype == "tf32" else "naive"
+    run(f"bench --device cpu -m {method} -n 16 -n 1x1x8388608 --dtype {dtype}").refused(
+        2, "rounding K = 8,388,608 terms"
+    )
+    assert launches == []
+
+
 def test_matrices_beyond_free_memory_are_refused(run, launches, monkeypatch):
     from cudamm.devices.cpu_device import CpuDevice
 

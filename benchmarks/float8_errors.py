@@ -1,6 +1,6 @@
 """Measure the errors of float8_e4m3 on emulated tensor cores; the table is in docs/trust.md.
 
-The script needs NumPy only, and emulates the kernels. Run it with:
+The script needs no GPU, because it emulates the kernels. Run it with:
 python benchmarks/float8_errors.py
 """
 

@@ -1,6 +1,6 @@
 """Measure the errors of float16 and bfloat16 kernels against the yardstick; the table is in docs/trust.md.
 
-The script needs NumPy only, and emulates the kernels. Run it with:
+The script needs no GPU, because it emulates the kernels. Run it with:
 python benchmarks/sixteen_bit_errors.py
 """
 

@@ -6,9 +6,10 @@
 # requires: M % 16 == 0, N % 16 == 0, K % 16 == 0
 #
 # As in cublas.py, the library expects column-major matrices, and is asked for the product of transpose(B)
-# and transpose(A): its column-major result is C in row-major order. Of 8-bit elements it multiplies only a
-# first matrix that it has to transpose by a second one as it is ("TN"). The first one is B, column-major. The
-# second one is A in row-major order, which is transpose(A) in column-major order. So nothing is transposed.
+# and transpose(A): its column-major result is C in row-major order. For 8-bit elements the library has one
+# kind of product, "TN": it transposes its first matrix, and takes the second one as it is. Its first matrix
+# is B, which is column-major. Its second one is A in row-major order, which is transpose(A) in column-major
+# order. So no matrix is copied into another order.
 #
 # This file asks for no fast accumulation. Then the library's kernels add the short sums of the tensor cores
 # to sums in float32, as the method float8 does. C is bfloat16.

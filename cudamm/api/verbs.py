@@ -106,7 +106,7 @@ def bench(
         fmad: let the compiler fuse a multiplication and an addition.
         seed: seed of the random inputs.
         inputs: `normal`, `uniform`, `integers` or `zeros`: the numbers in the random matrices. Empty:
-            uniform, but integers for int32 and normal for 16-bit types and tf32. Nothing is verified on
+            uniform, but integers for int32 and normal for the types of tensor cores. Nothing is verified on
             zeros.
         allow_precision: `tf32`, `half` or `bfloat16`, to which a kernel may round; empty for none of them.
         runs: number of samples per variant; None: until the median is stable.

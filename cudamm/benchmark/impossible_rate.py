@@ -9,14 +9,16 @@ from cudamm.execution.case import Case
 
 ARITHMETIC_TOLERANCE = 1.05
 """Factor by which GFLOP/s may exceed the ceiling; a measured ceiling has an error of its own."""
+
 TRAFFIC_TOLERANCE = 1.25
 """Factor by which GB/s read may exceed the ceiling; a measured one is that of a copy, which also writes."""
 
-TENSOR_CORES = {"float16": 32, "bfloat16": 32, "tf32": 16, "float8_e4m3": 64}
+MOST_TENSOR_RATES = {"float16": 32, "bfloat16": 32, "tf32": 16, "float8_e4m3": 64}
 """Upper bounds for the rates of element types on tensor cores, relative to that of float32 FMAs.
 
-On an A100 the rates are 16 for 16-bit types, and 8 for tf32; 8-bit types are twice as fast as 16-bit
-types. A kernel with such elements may use tensor cores without saying so, as libraries do.
+They are twice the rates of an A100: 16 for 16-bit types, and 8 for tf32. 8-bit types, which an A100 lacks,
+are twice as fast as 16-bit types. A kernel with such elements may use tensor cores without saying so, as
+libraries do.
 """
 
 
@@ -31,7 +33,7 @@ def impossible_rate(case: Case, median_ms: float, ceilings: Ceilings, *, is_cold
     # No units multiply float64 faster than those of fused multiply-adds multiply float32.
     ceiling = Fraction(1) if element.name == "float64" else case.variant.method.ceiling
     units = "fused multiply-adds alone" if ceiling == 1 else "the units that its header names"
-    of_type = TENSOR_CORES.get(element.name, 1)
+    of_type = MOST_TENSOR_RATES.get(element.name, 1)
     if ceiling < of_type:
         ceiling, units = Fraction(of_type), "tensor cores at most"
     gflops = 2 * shape.m * shape.n * shape.k / median_ms / 1e6

@@ -110,10 +110,10 @@ class Roofline:
     def peak_of(self, method: Method, element: ElementType) -> Peak:
         """Return the peak that bounds a method in an element type. Raise UsageError if it is not known.
 
-        In 16-bit types this is the peak of the tensor cores, whatever a method uses: no other units multiply
-        these types as fast. In float64 it is that of the tensor cores for a method that multiplies on them,
-        else that of fused multiply-adds. In float32 it is always that of fused multiply-adds: a method on
-        other units relates to it by its `ceiling`.
+        In 16-bit types, tf32 and float8_e4m3 this is the peak of the tensor cores, whatever a method uses: no
+        other units multiply these types as fast. In float64 it is that of the tensor cores for a method that
+        multiplies on them, else that of fused multiply-adds. In float32 it is always that of fused
+        multiply-adds: a method on other units relates to it by its `ceiling`.
         """
         of_type = {peak.unit: peak for peak in self.peaks if peak.element_type in ("", element.name)}
         on_tensor_cores = element.is_narrow or method.may_use_tensor_cores
@@ -296,7 +296,7 @@ class RooflineResult:
         requested: the bound at operations / bytes loaded; None if the bytes are unknown.
         compulsory: the bound at operations / compulsory_bytes.
         peak: the peak that bounds the rate.
-        unit: the units that the method multiplies on.
+        unit: the units of that peak; tensor cores also for a float32 method whose `ceiling` exceeds 1.
         measured: result of the measurement; None if nothing was measured.
         position: position of the case among all requested cases.
         chosen_by: how method and parameters were chosen for `best`; empty if `best` was not asked for.

@@ -31,7 +31,7 @@ docs/trust.md shows how far correct kernels stay below it, and lower precisions 
 """
 
 FACTOR_OF_ROUNDED = 1.75
-"""The same if sums are kept in a wider type than the elements: nearly all of the error is that of rounding.
+"""The same for types whose sums are kept in a wider type: nearly all of the error is that of rounding.
 
 What is rounded is each sum, or for tf32 each input. The size of this error is known, and not only its order:
 correct kernels have at most 1.2 times the yardstick on 256 elements and more. Sums of 16 terms that are kept
@@ -43,7 +43,7 @@ FACTOR_OF_FEW = 6
 
 ENOUGH_ROUNDED = 256
 
-MEAN_ROUNDING = 0.41
+RMS_OF_ROUNDING = 0.41
 """Root mean square of the relative error of rounding to p bits, in multiples of 2⁻ᵖ."""
 
 ROUNDING_ERROR = 0.5
@@ -108,8 +108,8 @@ class Precision:
         element: the element type.
         elements: number of elements of the sample that have a term other than 0.
         rms_error: error of the product.
-        yardstick_error: largest error that is expected of a correct kernel on the same inputs, without
-        FACTOR.
+        yardstick_error: largest error that is expected of a correct kernel on the same inputs, before it is
+            multiplied by `factor`.
     """
 
     element: ElementType
@@ -119,7 +119,7 @@ class Precision:
 
     @property
     def full_bits(self) -> int:
-        """Return the significant bits of C, or of the products if they have fewer."""
+        """Return the significant bits of C, or of the inputs if a kernel may round them."""
         element = self.element
         return element.significant_bits if element.rounds_inputs else element.of_results.significant_bits
 
@@ -248,8 +248,8 @@ def yardstick_of(
 ) -> Yardstick | None:
     """Return the yardstick of a sample; None for whole numbers, and if no element has terms other than 0.
 
-    Sums of 16-bit elements are kept in float32, and each is rounded once: that error is added. Inputs of
-    tf32 may be cut to 11 bits: that error is added too.
+    Sums of 16-bit and 8-bit elements are kept in float32, and each is rounded once to the type of C: that
+    error is added. Inputs of tf32 may be cut to 11 bits: that error is added too.
 
     The yardstick is the largest of three errors: that of a chain of FMAs (for float64, of products and sums),
     that of 2 to 32 interleaved chains, and the expected error of a chain in a random order. A few elements
@@ -296,7 +296,7 @@ def yardstick_of(
         for order_error in (chain_error, growth * unit):
             if np.isfinite(order_error).all():
                 expected.append(_relative_rms(order_error, terms_norm[part], chosen[part]))
-    of_rounding = MEAN_ROUNDING * rounding.of(reference_high)
+    of_rounding = RMS_OF_ROUNDING * rounding.of(reference_high)
     errors = [max(expected), _relative_rms(of_rounding, terms_norm, chosen)]
     if element.rounds_inputs:
         of_cutting = _errors_of_cutting(a, b, element.significant_bits, reference_high, terms_norm)
@@ -368,9 +368,8 @@ def _sum_in_chains(a: Matrix, b: Matrix, ways: int) -> tuple[Matrix, Matrix]:
     """Return A B summed in interleaved chains, and the norm of all partial sums of each element (r x c).
 
     Chain i adds the terms k = i, i + ways, i + 2 ways, … one by one, and then the chains are added in pairs.
-    For
-    float32 each step is an FMA: the product of two float32 is exact in float64. For float64 the product is
-    rounded.
+    For sums in float32 each step is an FMA: the product of two float32 is exact in float64. For float64 the
+    product is rounded.
 
     The norm, (Σ s²)^½ over the partial sums s, is the expected error of the chains in single roundings.
     """

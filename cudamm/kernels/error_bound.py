@@ -75,7 +75,7 @@ def unit_roundoff(element: ElementType) -> float:
 
 @dataclass(frozen=True)
 class RoundingOfSums:
-    """The largest error of rounding a sum to the element type, if it was kept in a wider type.
+    """The largest error of rounding a sum to the type of C, if it was kept in a wider type.
 
     Attributes:
         relative: as a share of the sum.

@@ -342,7 +342,7 @@ def _element_type(
 
 
 _NOT_SUPPORTED = re.compile(r"(?:__)?half2|(?:__)?nv_bfloat162|__nv_fp[468]\w*")
-"""Types of CUDA's headers that no element type of cudamm has; `_element_type` finds `__nv_fp8_e4m3` before."""
+"""Types of CUDA's headers that no element type of cudamm has; `_element_type` takes `__nv_fp8_e4m3` first."""
 
 
 def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[str, list[str]]]:

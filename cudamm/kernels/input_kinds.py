@@ -8,8 +8,9 @@ from cudamm.errors import UsageError
 from cudamm.kernels.method import ElementType
 
 InputKind = Literal["normal", "uniform", "integers", "zeros"]
-"""`normal`: standard normal numbers. `uniform`: numbers in [-1, 1). `integers`: whole numbers so small that
-all sums are exact. `zeros`: for timing only, because many wrong kernels have the same product."""
+"""`normal`: standard normal numbers. `uniform`: numbers in [-1, 1), some of which 8 and 16 bits round to 1.
+`integers`: whole numbers so small that all sums are exact. `zeros`: for timing only, because many wrong
+kernels have the same product."""
 
 AnyKind = InputKind | Literal[""]
 """A kind, or empty for the default of the element type."""

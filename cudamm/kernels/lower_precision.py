@@ -11,7 +11,7 @@ PRODUCT_BITS: dict[LowerPrecision, int] = {"tf32": 11, "half": 11, "bfloat16": 8
 """Number of significant bits of each format."""
 
 FORMAT_OF_TYPE: dict[str, LowerPrecision] = {"float16": "half", "bfloat16": "bfloat16"}
-"""The format of each element type whose sums are kept in a wider type, unless the format is allowed."""
+"""The format of each type of C to which sums are rounded; if it is allowed, sums may be kept in it."""
 
 CUTS = 4
 """Largest error of a product of two inputs that are cut to p bits, in multiples of 2⁻ᵖ.

@@ -32,7 +32,7 @@ class ElementType:
     """A type of matrix elements.
 
     Attributes:
-        name: NumPy's name, used in options and JSON.
+        name: the name in options and JSON, which is NumPy's if NumPy has the type.
         c_name: the C type that replaces `element` in a source.
         size_bytes: size of one element.
         significant_bits: number of bits of the fraction, with the leading one, that a kernel has to multiply;
@@ -41,7 +41,7 @@ class ElementType:
         header: CUDA's header that defines the C type; empty for types of the language.
         other_c_names: other names of the C type in CUDA's headers.
         in_memory: name of the type that the matrices have in memory, if a kernel may round or cut their
-            elements to `significant_bits` before it multiplies them; else empty.
+            elements to `significant_bits` before it multiplies them, as for tf32; else empty.
         result: name of the type of C, which replaces `result` in a source; empty if it is that of A and B.
     """
 
@@ -62,7 +62,7 @@ class ElementType:
 
     @property
     def is_narrow(self) -> bool:
-        """Return whether a kernel multiplies fewer bits than it adds, as tensor cores do."""
+        """Return whether sums are kept in a wider type than that of the factors, as on tensor cores."""
         return self.accumulator != self.name
 
     @property
@@ -103,6 +103,7 @@ class ElementType:
         if self.name in ("bfloat16", "float8_e4m3"):
             import ml_dtypes  # which adds them to NumPy's types
 
+            # CUDA's type has no infinities; the package calls it float8_e4m3fn, and another type float8_e4m3.
             added = ml_dtypes.bfloat16 if self.name == "bfloat16" else ml_dtypes.float8_e4m3fn
             of_package: np.dtype[Any] = numpy.dtype(added)
             return of_package
@@ -129,7 +130,7 @@ EXACT_PRODUCTS = tuple(name for name, element in ELEMENT_TYPES.items() if not el
 """Names of the types whose elements are multiplied as they are. Each has a C type of its own."""
 
 ONE_TYPE = tuple(name for name in EXACT_PRODUCTS if not ELEMENT_TYPES[name].result)
-"""Those of them in which C has the type of A and B."""
+"""Names of the types of EXACT_PRODUCTS in which C has the type of A and B."""
 
 
 def dtype_of_results(dtype: np.dtype[Any]) -> np.dtype[Any]:

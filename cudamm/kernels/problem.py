@@ -32,9 +32,8 @@ from cudamm.kernels.reference_product import reference_product, scaled_sum, sum_
 MOST_ELEMENTS = 2**31 - 1
 """Maximum number of elements of a matrix; most kernels, ours included, index them with a 32-bit int."""
 
-
 LARGEST_WHOLE = 100
-"""Largest absolute value of a random whole number, but for launches on inputs that no launch has seen."""
+"""Largest absolute value of a random whole number; int32 inputs of draws other than 0 may be larger."""
 
 LARGEST_FLOAT16 = 65504
 """Largest number of float16."""
@@ -177,12 +176,12 @@ class Problem:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether only the exact product is right, rounded once to the element type."""
+        """Return whether only the exact product is right, rounded once to the type of C."""
         return self.input_kind == "integers" and not self.allowed_precision
 
     @property
     def _largest_sum(self) -> int:
-        """Return the largest sum of whole numbers up to which all are exact, and are rounded to a number."""
+        """Return the size up to which all sums of whole numbers are exact, and none overflows in C."""
         if self.element.is_integer:
             return 2**31 - 1
         is_half = self.element.of_results.name == "float16"
@@ -192,7 +191,8 @@ class Problem:
     def _largest_whole(self) -> int:
         """Return the largest absolute value of a whole number of A and B.
 
-        Those of a draw are as large as int32 allows, so that no product of bytes or in float32 is right.
+        In draws other than 0 they are as large as int32 allows, so that no product of bytes or in float32 is
+        right.
         Those of float8_e4m3 are at most 16, up to which it has every whole number.
         """
         room = self._largest_sum - abs(self.scale.beta) * LARGEST_WHOLE
@@ -225,7 +225,7 @@ class Problem:
         return self.nearest(product[0]), product[1]
 
     def nearest(self, sums: Matrix) -> Matrix:
-        """Return exact sums as the element type rounds them if only these are right, else the sums."""
+        """Return exact sums as the type of C rounds them if only these are right, else the sums."""
         if not (self.is_exact and self.element.rounds_sums):
             return sums
         of_results = self.element.of_results.dtype
@@ -252,14 +252,15 @@ class Problem:
 
     @property
     def rounding_of_sums(self) -> RoundingOfSums:
-        """Return the error of rounding a sum to the element type, on top of the error of the sum."""
+        """Return the error of rounding a sum to the type of C, on top of the error of the sum."""
         return RoundingOfSums() if self.is_exact else rounding_of_sums(self.element)
 
     @property
     def error_factors(self) -> tuple[Matrix, Matrix]:
         """Return a factor for each row (m) and each column (n), whose products bound the errors of the sums.
 
-        They are `error_bound`, unless sums are rounded to the element type, as `rounding_of_sums` says.
+        Their products are `error_bound`, unless sums are rounded to the type of C: `rounding_of_sums` is then
+        added.
 
         Raises:
             UsageError: k is too large for any bound.

@@ -15,9 +15,9 @@ Matrix = npt.NDArray[Any]
 def reference_product(a: Matrix, b: Matrix, element: ElementType) -> tuple[Matrix, Matrix]:
     """Return A B as an unevaluated sum of two float64 matrices (m x n), high part and low part.
 
-    For int32 the product is exact. For float32 and 16-bit types it is a plain float64 product, whose error is
-    2⁻²⁹ of the error that sums in float32 allow. For float64 a plain product would be as inexact as the
-    result that it judges, so `product_of_slices` computes it.
+    For int32 the product is exact. For types whose sums are kept in float32 it is a plain float64 product,
+    whose error is 2⁻²⁹ of the error that such sums allow. For float64 a plain product would be as inexact as
+    the result that it judges, so `product_of_slices` computes it.
     """
     a, b = a.astype(np.float64), b.astype(np.float64)
     if element.name == "float64":

@@ -1,8 +1,8 @@
 """Order of preference for `best` without a measurement: the first variant that suits and can be launched.
 
 The order is that of the rates measured on an H200 (docs/measured.md and tables/nvidia_h200.json): those of
-bfloat16 for the 16-bit types, those of float32 for the others, without the methods that lack the type. In
-float64 the methods on tensor cores come first, on GPUs whose tensor cores have twice the rate of other units.
+bfloat16 for the 16-bit types, those of float32 for int32, and their own for the other types. In float64 the
+methods on tensor cores come first, on GPUs whose tensor cores have twice the rate of other units.
 A large tile is fast only if there are enough tiles for the multiprocessors and if C fills the tile. So each
 preference states the minimum number of tiles and the minimum width of the product, and smaller tiles follow
 larger ones. Some preferences have several tiles, and take the one that fills whole waves best.
@@ -287,7 +287,7 @@ PREFERENCES = (
         "tensor cores, tiles of 64 x 64 for a quarter of the multiprocessors",
         tiles=0.25, narrowest=33, only=DOUBLE_TENSOR_CORES,
     ),
-    # Methods for all other element types. TFLOP/s: 52 at 4096 in float32.
+    # Methods for several element types. TFLOP/s: 52 at 4096 in float32.
     Preference(
         "tma", _TENSOR_MAPS, (128, 128), "bulk copies, a tile of 128 x 128 for each multiprocessor",
         tiles=1, narrowest=65,

@@ -102,6 +102,8 @@ def files(request, kernel, tmp_path):
         ("-m naive -D BLOCK_SIZE=8 --block 16", ["BLOCK_SIZE", "twice"]),
         ("-m naive -D BLOCK_SIZE=8 -D BLOCK_SIZE=16", ["BLOCK_SIZE", "twice"]),
         ("-m naive --dtype float46", ["float46", "did you mean float64?"]),
+        ("-m naive --dtype float8", ["float8", "did you mean float8_e4m3?"]),
+        ("-m naive --dtype fp8", ["fp8", "did you mean float8_e4m3?"]),
         ("-m naive --dtype half", ["half", "float32"]),
         ("-m naive --dtype ''", ["float32"]),
         ("-m naive --style fancy", ["fancy", "table", "report"]),

@@ -12,7 +12,7 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((BM + 128) * 32 * 4 + 16) + 64 * 1024
-// requires:  N % 4 == 0, K % 4 == 0, BM % 64 == 0, STAGES >= 2,
+// requires:  N % 4 == 0, K % 4 == 0, BM % 64 == 0, STAGES >= 2, STRIP >= 1,
 //            STAGES * ((BM + 128) * 32 * 4 + 16) + 64 * 1024 <= 227 * 1024
 // traffic:   (M * K * ceil(N / 128) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)

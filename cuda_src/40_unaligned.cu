@@ -11,7 +11,7 @@
 // threads:   512
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((128 + 128) * 64 * sizeof(element) + 16)
-// requires:  STAGES >= 2
+// requires:  STAGES >= 2, STRIP >= 1
 // traffic:   (M * K * ceil(N / 128) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)
 //

@@ -13,7 +13,7 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((128 + BN) * 128 + 16) + 128 * BN * sizeof(result)
-// requires:  N % 8 == 0, K % 16 == 0, BN % 64 == 0, BN <= 256, STAGES >= 2,
+// requires:  N % 8 == 0, K % 16 == 0, BN % 64 == 0, BN >= 64, BN <= 256, STAGES >= 2, STRIP >= 1,
 //            STAGES * ((128 + BN) * 128 + 16) + 128 * BN * sizeof(result) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(result)

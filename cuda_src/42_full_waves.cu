@@ -15,8 +15,10 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * PIECE * 128
-// requires:  N % 8 == 0, K % 8 == 0, BN == 64 or BN == 128, BM * BN // 128 % PIECE == 0, PIECE % 16 == 0, STAGES >= 2,
-//            BLOCKS % CLUSTER == 0, STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * PIECE * 128 <= 227 * 1024
+// requires:  N % 8 == 0, K % 8 == 0, BN == 64 or BN == 128, PIECE >= 16, PIECE % 16 == 0,
+//            BM * BN % (128 * PIECE) == 0, BM * BN >= 32 * 128, BM * BN <= 256 * 128, CLUSTER == 1 or CLUSTER == 2,
+//            STAGES >= 2, STRIP >= 1, BLOCKS % CLUSTER == 0,
+//            STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * PIECE * 128 <= 227 * 1024
 // traffic:   (M * K * ceil(N / (CLUSTER * BN)) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //

@@ -16,7 +16,8 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((BM + BN) * DEPTH * 8 + 16)
-// requires:  N % 2 == 0, K % 2 == 0, STAGES >= 2, BM % WM == 0, BN % WN == 0, WM % 8 == 0, WN % 16 == 0, BM % 8 == 0,
+// requires:  N % 2 == 0, K % 2 == 0, STAGES >= 2, STRIP >= 1,
+//            BM % WM == 0, BN % WN == 0, WM % 8 == 0, WN % 16 == 0, BM % 8 == 0,
 //            DEPTH % 16 == 0, BM // WM * (BN // WN) == 8, WM * WN <= 48 * 48, WM * WN * DEPTH <= 64 * 1024,
 //            STAGES * ((BM + BN) * DEPTH * 8 + 16) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),

@@ -20,23 +20,24 @@
 // traffic:   (M * K * ceil(N / (CLUSTER * BN)) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //
-// The blocks that run at the same time are a *wave*. At n = 1536 `persistent` has 72 tiles of 128 x 256 for 132
-// multiprocessors: a single wave, in which 60 of them have nothing to do. `tensor-stream-k` cuts tiles, and has to add
-// up parts. Tiles of 144 x 128 are 132: each multiprocessor has one, and nothing is cut. At n = 3072 tiles of 192 x 128
-// are 384, three waves but for 12 tiles.
+// The tiles that are computed at the same time are a *wave*, a round of `tensor-stream-k`. At n = 1536 `persistent` has
+// 72 tiles of 128 x 256 for 132 multiprocessors: a single wave, in which 60 of them have nothing to do.
+// `tensor-stream-k` cuts tiles, and has to add up parts. With tiles of 144 x 128 there are 132: each multiprocessor has
+// one, and none is cut. At n = 3072 there are 384 tiles of 192 x 128, which are three waves but for 12 tiles.
 //
 // wgmma multiplies 64 rows of its first factor by up to 256 columns of the second one, in steps of 8. So one side of a
-// tile is a multiple of 64, and the other one is free. As in `register-operand` the kernel computes the transpose,
-// C' = B' A': the free side is then that along M. There A's tile has k contiguous, and any number of rows fills shared
-// memory without a gap. Along N a row of B is cut into bands of 64 columns.
+// tile is a multiple of 64, and the other one is nearly free: here a multiple of 16. As in `register-operand` the
+// kernel computes the transpose, C' = B' A', so that the free side is the height, along M. A's tile has k contiguous in
+// its rows, and any number of rows fills shared memory without a gap. B's tile still lies in bands of 64 columns.
 //
-// A low tile is slower for each multiplication: shared memory has to take in and give out more bytes for it. With 256
-// rows it is busy all the time that the tensor cores are, with 64 rows it is busy 1.75 times as long. So the highest
-// tile that fills the waves is best. `best` computes this for every problem.
+// A low tile is slower: each multiplication needs more bytes that are written to shared memory and read from it. With
+// 256 rows shared memory is busy as long as the tensor cores are, with 64 rows 1.75 times as long. So the best height
+// balances this against the waves that it fills. `best` computes it for every problem.
 //
-// A third stage more is worth more than room for C's tile: the results are written in PIECEs of some rows, through two
-// boxes for each warpgroup, while the engine stores the piece before. With CLUSTER=2 two blocks that compute neighbouring
-// tiles share that of A; this pays with more than one wave. BN=64 is for matrices with few columns.
+// A fourth stage is worth more than room for the whole tile of C. So each warpgroup has two boxes, each for PIECE rows
+// of its results: it fills one while the engine stores the other. With CLUSTER=2 two blocks that compute neighbouring
+// tiles load the same tile of A, and each loads half of it for both (see `cluster`). This pays with more than one wave.
+// BN=64 is for matrices with few columns.
 //
 //     cudamm show --diff cluster full-waves --dtype float16
 
@@ -73,7 +74,7 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
             for (int step = 0; step < steps; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
                 Barrier *const barrier = &full[position.stage];
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait the first time
                 barrier_arrive_expect(barrier, STAGE_BYTES);
                 if (CLUSTER > 1)
                     copy_box_to_both(stage + rank * (A_BYTES / 2), &map_A, row + rank * (BM / 2), step * BK, barrier);

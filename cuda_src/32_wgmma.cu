@@ -11,7 +11,7 @@
 // threads:   2 * BM
 // grid:      ceil(N / BN), ceil(M / BM)
 // shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 8)
-// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, (BN // 2 + 48) * BM * 2 <= 64 * 1024,
+// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, BN <= 256, (BN // 2 + 48) * BM * 2 <= 64 * 1024,
 //            STAGES * ((BM + BN) * 64 * sizeof(element) + 8) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)

@@ -10,7 +10,7 @@
 // threads:   384
 // grid:      ceil(N / BN), ceil(M / 128)
 // shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16)
-// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, STAGES >= 2,
+// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, BN <= 256, STAGES >= 2,
 //            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)

@@ -12,7 +12,7 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element)
-// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, STAGES >= 2,
+// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, BN <= 256, STAGES >= 2,
 //            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)

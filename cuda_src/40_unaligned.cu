@@ -11,7 +11,7 @@
 // threads:   512
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((128 + 128) * 64 * sizeof(element) + 16)
-// requires:  STAGES >= 2
+// requires:  STAGES >= 2, STAGES * ((128 + 128) * 64 * sizeof(element) + 16) <= 227 * 1024
 // traffic:   (M * K * ceil(N / 128) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)
 //
@@ -82,7 +82,8 @@ struct Matrix {
             unsigned short halves[8];
             for (int j = 0; j < 8; ++j) {  // zeros beyond the matrix
                 const bool exists = row + i * STRIDE < rows && column + j < columns;
-                halves[j] = exists ? ((const unsigned short *)elements)[first + i * STRIDE * (long long)columns + j] : 0;
+                const long long element_index = first + i * STRIDE * (long long)columns + j;
+                halves[j] = exists ? ((const unsigned short *)elements)[element_index] : 0;
             }
             memcpy(&pieces[i], halves, sizeof halves);
         }

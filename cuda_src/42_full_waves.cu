@@ -15,8 +15,9 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * PIECE * 128
-// requires:  N % 8 == 0, K % 8 == 0, BN == 64 or BN == 128, BM * BN // 128 % PIECE == 0, PIECE % 16 == 0, STAGES >= 2,
-//            BLOCKS % CLUSTER == 0, STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * PIECE * 128 <= 227 * 1024
+// requires:  N % 8 == 0, K % 8 == 0, BN == 64 or BN == 128, BM * BN % (128 * PIECE) == 0, PIECE % 16 == 0,
+//            BM * BN // 128 >= 32, BM * BN // 128 <= 256, STAGES >= 2, CLUSTER <= 2, BLOCKS % CLUSTER == 0,
+//            STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * PIECE * 128 <= 227 * 1024
 // traffic:   (M * K * ceil(N / (CLUSTER * BN)) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //
@@ -82,7 +83,7 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
                 for (int band = 0; band < BANDS; ++band)
                     copy_box(stage + A_BYTES + band * BAND_BYTES, &map_B, step * BK, column + band * 64, barrier);
             }
-            at = tile_at<STRIP>(tile + clusters, tile_rows, tile_columns);
+            if (tile + clusters < tiles) at = tile_at<STRIP>(tile + clusters, tile_rows, tile_columns);
         }
         if (CLUSTER > 1) cluster_sync();
         return;
@@ -139,7 +140,7 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
                 stores_commit();
             }
         }
-        at = tile_at<STRIP>(tile + clusters, tile_rows, tile_columns);
+        if (tile + clusters < tiles) at = tile_at<STRIP>(tile + clusters, tile_rows, tile_columns);
     }
     if (thread == 0) stores_wait();  // the block's shared memory must outlive the copies
     if (CLUSTER > 1) cluster_sync();

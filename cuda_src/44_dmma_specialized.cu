@@ -58,13 +58,7 @@ dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
     const int steps = (K + DEPTH - 1) / DEPTH;  // along k, of each tile of C
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN, tiles = tile_rows * tile_columns;
 
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);       // an arrival of the thread that starts the copies
-            barrier_init(&empty[i], WARPS);  // an arrival of each warp that multiplies
-        }
-        proxy_fence();
-    }
+    ring_init<STAGES>(full, empty, WARPS);  // a lane of each warp that multiplies reports
     __syncthreads();
 
     RingPosition<STAGES> position;

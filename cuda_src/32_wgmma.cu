@@ -45,7 +45,7 @@ wgmma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtenso
     Barrier *const full = (Barrier *)(ring + STAGES * STAGE_BYTES);
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     const int warpgroup = threadIdx.x / 128, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int tiles = (K + BK - 1) / BK;
+    const int tiles = (K + BK - 1) / BK;  // of A and of B, along k
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) barrier_init(&full[i], 1);

@@ -64,7 +64,7 @@ cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUten
             for (int step = 0; step < steps; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
                 Barrier *const barrier = &full[position.stage];
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait the first time
                 barrier_arrive_expect(barrier, STAGE_BYTES);
                 copy_box(stage, &map_A, (at.y * CLUSTER + rank) * BM, step * BK, barrier);
                 for (int i = 0; i < BN / 64 / CLUSTER; ++i) {

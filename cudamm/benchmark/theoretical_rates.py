@@ -8,7 +8,6 @@ from cudamm.devices.device import Ceilings, Peak, Unit
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.kernels.architecture import Architecture
 
-
 TENSOR_TYPES = {
     "float16": ((7, 0), 1),
     "bfloat16": ((8, 0), 1),
@@ -17,7 +16,7 @@ TENSOR_TYPES = {
 }
 """Oldest compute capability whose tensor cores have a type, and its rate, relative to that of float16.
 
-The rates are those of NVIDIA's whitepapers on the A100, the H100 and the Ada architecture, with sums in float32.
+The rates are those of NVIDIA's whitepapers on the A100, the H100 and Ada, with sums in float32.
 """
 
 

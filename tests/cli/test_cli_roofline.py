@@ -151,7 +151,7 @@ def test_a_named_gpu_has_peaks_of_its_tensor_cores(run):
     ],
 )  # fmt: skip
 def test_peaks_of_tensor_cores_are_those_that_nvidia_publishes(run, gpu, line, published_tflops):
-    """Without sparsity, by the whitepapers on the A100, the H100 and the Ada architecture; sums in float32."""
+    """Without sparsity, by the whitepapers on the A100, the H100 and Ada; sums in float32."""
     ended = run(f"roofline --gpu {gpu} -m {line} --json -")
     assert ended.status == 0, ended.stderr
     (peak,) = json.loads(ended.stdout)["device"]["peaks"]

@@ -16,8 +16,9 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * STORE_ROWS * 128
-// requires:  N % 8 == 0, K % 8 == 0, BN == 64 or BN == 128, BM * BN % (128 * STORE_ROWS) == 0, STORE_ROWS % 16 == 0,
-//            BM * BN // 128 >= 32, BM * BN // 128 <= 256, STAGES >= 2, CLUSTER <= 2, BLOCKS % CLUSTER == 0,
+// requires:  N % 8 == 0, K % 8 == 0, BN == 64 or BN == 128, STORE_ROWS >= 16, STORE_ROWS % 16 == 0,
+//            BM * BN % (128 * STORE_ROWS) == 0, BM * BN // 128 >= 32, BM * BN // 128 <= 256, STAGES >= 2, STRIP >= 1,
+//            CLUSTER == 1 or CLUSTER == 2, BLOCKS % CLUSTER == 0,
 //            STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * STORE_ROWS * 128 <= 227 * 1024
 // traffic:   (M * K * ceil(N / (CLUSTER * BN)) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)

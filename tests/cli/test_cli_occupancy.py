@@ -378,10 +378,11 @@ def test_a_wrong_command_line_is_refused_and_replaces_no_file(run, tmp_path, opt
         ("register-operand", "STRIP=0", "STRIP >= 1"), ("float8", "STRIP=0", "STRIP >= 1"),
         ("dmma-specialized", "STRIP=0", "STRIP >= 1"),
         *(("full-waves", f"CLUSTER={n}", "CLUSTER == 1 or CLUSTER == 2") for n in (0, 3, 4)),
-        ("full-waves", "PIECE=0", "PIECE >= 16"), ("full-waves", "PIECE=40", "PIECE % 16 == 0"),
-        ("full-waves", "BM=33 -D BN=64 -D PIECE=16", "BM * BN % (128 * PIECE) == 0"),
-        ("full-waves", "BM=16 -D PIECE=16", "BM * BN // 128 >= 32"),
-        ("full-waves", "BM=272 -D PIECE=16 -D STAGES=3", "BM * BN // 128 <= 256"),
+        ("full-waves", "STORE_ROWS=0", "STORE_ROWS >= 16"),
+        ("full-waves", "STORE_ROWS=40", "STORE_ROWS % 16 == 0"),
+        ("full-waves", "BM=33 -D BN=64 -D STORE_ROWS=16", "BM * BN % (128 * STORE_ROWS) == 0"),
+        ("full-waves", "BM=16 -D STORE_ROWS=16", "BM * BN // 128 >= 32"),
+        ("full-waves", "BM=272 -D STORE_ROWS=16 -D STAGES=3", "BM * BN // 128 <= 256"),
     ],
 )  # fmt: skip
 def test_values_that_the_kernel_cannot_have_are_refused_before_it_is_compiled(

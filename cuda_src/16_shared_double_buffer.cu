@@ -27,7 +27,7 @@ __global__ void shared_double_buffer(int M, int N, int K, const element *A, cons
     const int col = blockIdx.x * BLOCK_SIZE + tx;
 
     accumulator sum = 0;
-    int current = 0;              // the buffer that the block computes on
+    int current = 0;                  // the buffer that the block computes on
     As[0][ty][tx] = A[row * K + tx];  // the first tiles: there is nothing to compute on yet
     Bs[0][ty][tx] = B[ty * N + col];
     __syncthreads();

@@ -15,8 +15,8 @@
 //
 // As in `register-tile` a thread adds an outer product at each k, but reads its vectors from tiles in shared memory:
 // TM + TN reads for TM x TN multiply-adds, 16 for 64 with TM = TN = 8. A block of 256 threads computes 128 x 128
-// results, so an element that it fetches serves 128 multiply-adds. The cost is registers, more than 80 for sums and
-// vectors alone: a multiprocessor has room for only a quarter of its maximum number of threads. But a thread has 64
+// results, so an element that it fetches serves 128 multiply-adds. The cost is registers, 80 for sums and vectors
+// alone: a multiprocessor has room for only a quarter of its maximum number of threads. But a thread has 64
 // independent sums, which hide the latencies that other warps hid before.
 //
 //     cudamm show --diff tile-1d tile-2d

@@ -25,10 +25,10 @@
 // each fragment several times: 4 fragments of A and 4 of B serve 16 multiplications of matrices.
 //
 // The instruction ldmatrix loads fragments: 8 lanes read 8 rows of 16 bytes each, one below the other. In plain order
-// these lie in few banks, and are read in 4 turns (A with BK = 32) or in 8 (B, and A with BK = 64). So the pieces of 16
-// bytes change places within a row, by the exclusive or of the piece's number with the row's number modulo 8; if two
-// rows lie side by side in 128 bytes, with half of it modulo 4. The tile is *swizzled*: any 8 rows below each other lie
-// in different banks, without padding.
+// these lie in few banks. The banks deliver one word each in a *turn*, so the 8 rows take 4 turns (A with BK = 32) or 8
+// (B, and A with BK = 64). So the pieces of 16 bytes change places within a row, by the exclusive or of the piece's
+// number with the row's number modulo 8. If two rows lie side by side in 128 bytes, it is half of the row's number,
+// modulo 4. The tile is *swizzled*: the same piece of 8 rows below each other lies in different banks, without padding.
 //
 //     cudamm show --diff wmma mma --dtype float16
 

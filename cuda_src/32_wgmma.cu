@@ -11,7 +11,8 @@
 // threads:   2 * BM
 // grid:      ceil(N / BN), ceil(M / BM)
 // shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 8)
-// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, (BN // 2 + 48) * BM * 2 <= 64 * 1024,
+// requires:  N % 8 == 0, K % 8 == 0, BM % 64 == 0, BN % 64 == 0, BN >= 64, BN <= 256, STAGES >= 1,
+//            (BN // 2 + 48) * BM * 2 <= 64 * 1024,
 //            STAGES * ((BM + BN) * 64 * sizeof(element) + 8) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
@@ -44,7 +45,7 @@ wgmma(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtenso
     Barrier *const full = (Barrier *)(ring + STAGES * STAGE_BYTES);
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     const int warpgroup = threadIdx.x / 128, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int tiles = (K + BK - 1) / BK;
+    const int tiles = (K + BK - 1) / BK;  // of A and of B, along k
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; ++i) barrier_init(&full[i], 1);

@@ -10,7 +10,7 @@
 // threads:   384
 // grid:      ceil(N / BN), ceil(M / 128)
 // shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16)
-// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, STAGES >= 2,
+// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, BN >= 64, BN <= 256, STAGES >= 2,
 //            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)
@@ -43,7 +43,7 @@ warp_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
     Barrier *const full = (Barrier *)(ring + STAGES * STAGE_BYTES), *const empty = full + STAGES;
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     const int warpgroup = threadIdx.x / 128, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int tiles = (K + BK - 1) / BK;
+    const int tiles = (K + BK - 1) / BK;  // of A and of B, along k
 
     ring_init<STAGES>(full, empty, 4 * CONSUMERS);  // a lane of each warp of the consumers reports
     __syncthreads();
@@ -55,7 +55,7 @@ warp_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
         for (int tile = 0; tile < tiles; ++tile, position.next()) {
             char *const stage = ring + position.stage * STAGE_BYTES;
             Barrier *const barrier = &full[position.stage];
-            barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
+            barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait the first time
             barrier_arrive_expect(barrier, STAGE_BYTES);
             copy_box(stage, &map_A, row0, tile * BK, barrier);
             for (int band = 0; band < BN / 64; ++band)

@@ -12,7 +12,7 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element)
-// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, STAGES >= 2,
+// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, BN >= 64, BN <= 256, STAGES >= 2, STRIP >= 1,
 //            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)
@@ -61,7 +61,7 @@ persistent(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
             for (int step = 0; step < steps; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
                 Barrier *const barrier = &full[position.stage];
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait the first time
                 barrier_arrive_expect(barrier, STAGE_BYTES);
                 copy_box(stage, &map_A, at.y * BM, step * BK, barrier);
                 for (int band = 0; band < BN / 64; ++band)

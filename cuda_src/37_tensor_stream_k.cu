@@ -12,18 +12,19 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element)
-// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, STAGES >= 2,
+// requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, BN >= 64, BN <= 256, STAGES >= 2, STRIP >= 1,
 //            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element) <= 227 * 1024
 //
-// `persistent` keeps all multiprocessors busy only if the number of tiles is a multiple of theirs: 288 tiles on 132
-// multiprocessors take three rounds, and in the last one 108 of them are idle. Smaller tiles would spread better, but
-// each needs more bytes for a multiplication. Here, as in `stream-k`, the first tiles are cut along k: as many as the
-// incomplete round and one complete round have. Each block computes an equal share of their steps. Several blocks then
-// have parts of the same tile: all but the last write their sums, which are float, and the last one adds them to its
-// own (`complete` in schedule.cuh). Unlike in `stream-k`, that block may have to wait for the others.
+// In a *round* each block computes one tile. `persistent` keeps all multiprocessors busy only if the number of tiles is
+// a multiple of theirs: 288 tiles on 132 multiprocessors take three rounds, and in the last one 108 of them are idle.
+// Smaller tiles would spread better, but each needs more bytes for a multiplication. Here, as in `stream-k`, the first
+// tiles are cut along k: as many as the incomplete round and one complete round have. Each block computes an equal
+// share of their steps. Several blocks then have parts of the same tile: all but the last write their sums, which are
+// float, and the last one adds them to its own (`complete` in schedule.cuh). Unlike in `stream-k`, that block may have
+// to wait for the others.
 //
 // If there are fewer tiles than multiprocessors, all are cut: a product of 64 x 64 x 65536 has a single tile, and keeps
-// all multiprocessors busy.
+// all multiprocessors busy. No tile is cut if the incomplete round is nearly full (MIN_IDLE): adding up takes time too.
 //
 //     cudamm show --diff persistent tensor-stream-k --dtype float16
 
@@ -63,7 +64,7 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
             for (int step = work.step_begin; step < work.step_end; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
                 Barrier *const barrier = &full[position.stage];
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait the first time
                 barrier_arrive_expect(barrier, STAGE_BYTES);
                 copy_box(stage, &map_A, at.y * BM, step * BK, barrier);
                 for (int band = 0; band < BN / 64; ++band)

@@ -23,20 +23,20 @@
 //
 // The matrices are float32 in memory, as for most of the methods before. The tensor cores multiply 11 of the 24
 // significant bits of each element, half as fast as they multiply 16-bit elements, and the sums are float. With ROUND=0
-// the last bits are left out, with ROUND=1 the elements are rounded first: one more instruction for each element of a
-// fragment, and less than half of the error.
+// the last bits are left out. With ROUND=1 the elements are rounded first, which takes one more instruction for each
+// element of a fragment, and leaves less than half of the error.
 //
-// The scheme is that of `mma`, with A 16 x 8 and B 8 x 8 in an instruction. ldmatrix knows no elements of 32 bits. But
-// a row of 16 bytes can be 4 floats instead of 8 halves: then each lane receives one float, the right one for A. B
-// would have to be transposed, and ldmatrix would tear its floats apart. So the lanes read B themselves.
+// The scheme is that of `mma`, with A 16 x 8 and B 8 x 8 in an instruction. ldmatrix has no form for elements of 32
+// bits. But a row of 16 bytes can be 4 floats instead of 8 halves: then each lane receives one float, the right one for
+// A. B would have to be transposed, and ldmatrix would tear its floats apart. So the lanes read B themselves.
 //
 // The product does not change if the columns of B and of C change places in the same way. A lane therefore reads 4
 // neighbouring elements of a row of B in one load, one for each of 4 multiplications. Multiplication j has the columns
 // j, j + 4, j + 8, ... of 32, and a lane ends up with 8 neighbouring elements of a row of C, which are stored as they
 // are.
 //
-// Eight lanes read at once: 4 rows of B, and in each of them 2 pieces of 16 bytes. The exclusive or of a piece's number
-// with twice the row's puts them into different banks.
+// Eight lanes read at once: 4 rows of B, and in each of them 2 pieces of 16 bytes. A piece is stored at the place that
+// is the exclusive or of its number with twice the row's number modulo 4: so the eight lie in different banks.
 //
 //     cudamm show --diff mma mma-tf32
 

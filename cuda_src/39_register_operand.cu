@@ -12,13 +12,13 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((BM + 128) * 32 * 4 + 16) + 64 * 1024
-// requires:  N % 4 == 0, K % 4 == 0, BM % 64 == 0, STAGES >= 2,
+// requires:  N % 4 == 0, K % 4 == 0, BM % 64 == 0, STAGES >= 2, STRIP >= 1,
 //            STAGES * ((BM + 128) * 32 * 4 + 16) + 64 * 1024 <= 227 * 1024
 // traffic:   (M * K * ceil(N / 128) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //
 // The scheme is that of `persistent`. But wgmma reads 32-bit elements from shared memory only if k is contiguous, in
-// both tiles. A has it so, and B has not: in a row of B neighbours differ in n.
+// both tiles. In a row of A it is. In a row of B neighbours differ in n.
 //
 // wgmma may take its first factor from registers instead, where nothing depends on the order in memory. So this kernel
 // computes the transpose, C' = B' A': the first factor is B', and the threads read it from B's tile, each the elements
@@ -26,10 +26,11 @@
 // memory, and a block's tile of C has 128 columns and BM rows.
 //
 // The instruction expects element (lane / 4, lane % 4) of an 8 x 4 matrix from a lane. Read as it lies, such a matrix
-// of B' is 4 rows of k with 8 neighbours of n, 32 bytes each. Rows of B's tile are swizzled like those of all tiles: the
-// 32 bytes of rows 0 and 1 lie in the same banks, and so do those of rows 2 and 3. Therefore a warp takes two pieces of
-// 16 bytes that are 4 pieces apart: 8 columns of C that are not neighbours. Swizzling moves these to four different
-// places in rows 0 to 3, and no bank is read twice. The results go back to their columns on the way to shared memory.
+// of B' is in B's tile 4 rows of k with 8 neighbours of n, 32 bytes each. Rows of B's tile are swizzled like those of
+// all tiles: the 32 bytes of rows 0 and 1 lie in the same banks, and so do those of rows 2 and 3. Therefore a warp
+// takes two pieces of 16 bytes that are 4 pieces apart: 8 columns of C that are not neighbours. Swizzling moves these
+// to different places in each of rows 0 to 3, and no bank is read twice. The results go back to their columns on the
+// way to shared memory.
 //
 // Registers must not be overwritten before the multiplications that read them have ended. So a warpgroup waits for the
 // end, then reads the elements of the next step. Meanwhile the tensor cores have the multiplications of the other one.
@@ -67,7 +68,7 @@ register_operand(const __grid_constant__ CUtensorMap map_A, const __grid_constan
             for (int step = 0; step < steps; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
                 Barrier *const barrier = &full[position.stage];
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait the first time
                 barrier_arrive_expect(barrier, STAGE_BYTES);
                 copy_box(stage, &map_A, at.y * BM, step * DEPTH, barrier);
                 for (int band = 0; band < BN / DEPTH; ++band)

@@ -11,20 +11,20 @@
 // threads:   512
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((128 + 128) * 64 * sizeof(element) + 16)
-// requires:  STAGES >= 2
+// requires:  STAGES >= 2, STRIP >= 1, STAGES * ((128 + 128) * 64 * sizeof(element) + 16) <= 227 * 1024
 // traffic:   (M * K * ceil(N / 128) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)
 //
 // The copy engine takes only matrices whose rows begin at multiples of 16 bytes. With 2,049 elements of 16 bits in a
-// row, each row begins 2 bytes further on than a multiple of 4,096, and the methods before need a padded copy of the
-// matrices. This one takes any matrices, with the scheme of `persistent`: two warpgroups of producers do the work of the
-// copy engine.
+// row, each row begins 4,098 bytes after the one before, which is no multiple of 16. The methods before that use tensor
+// cores for 16 bits need a padded copy of such matrices. This one takes any matrices, with the scheme of `persistent`:
+// two warpgroups of producers do the work of the copy engine.
 //
 // Loads of single elements would be eight times as many instructions. So a thread loads whole pieces of 16 bytes, as
-// they lie in memory. The 8 elements that it needs begin anywhere in a piece and end in the next one, which it loads
-// too. Then it shifts both, 8 elements remain, and these it stores as a piece of the tile's row. Rows that lie 8 rows
-// apart begin at the same place in a piece, whatever their length. A warp has such rows only, so all its threads always
-// shift by the same number of elements.
+// they lie in memory. The 8 elements that it needs begin anywhere in a piece and end in the next one, so it loads that
+// one too. It shifts both until the 8 elements fill one piece, and stores this as a piece of the tile's row. Rows that
+// lie 8 rows apart begin at the same place in a piece, whatever their length. A warp has such rows only, so all its
+// threads always shift by the same number of elements.
 //
 // A warp loads all its rows of a stage before it shifts and stores the first one: the latency of memory passes once for
 // each stage. And it loads before it waits for the stage to be empty.
@@ -82,7 +82,8 @@ struct Matrix {
             unsigned short halves[8];
             for (int j = 0; j < 8; ++j) {  // zeros beyond the matrix
                 const bool exists = row + i * STRIDE < rows && column + j < columns;
-                halves[j] = exists ? ((const unsigned short *)elements)[first + i * STRIDE * (long long)columns + j] : 0;
+                const long long element_index = first + i * STRIDE * (long long)columns + j;
+                halves[j] = exists ? ((const unsigned short *)elements)[element_index] : 0;
             }
             memcpy(&pieces[i], halves, sizeof halves);
         }
@@ -123,7 +124,7 @@ unaligned(int M, int N, int K, const element *A, const element *B, element *C) {
                 char *const a_tile = ring + position.stage * STAGE_BYTES;
                 char *const b_band = a_tile + A_BYTES + lane % 16 / 8 * BAND_BYTES;
                 const int place = (lane % 8 ^ producer) * 16;  // in a row: swizzled as the copy engine would
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait the first time
 #pragma unroll
                 for (int i = 0; i < 4; ++i)
                     *(Piece *)(a_tile + (a_row + i * 32) * ROW_BYTES + place) =

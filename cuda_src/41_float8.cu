@@ -13,27 +13,28 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((128 + BN) * 128 + 16) + 128 * BN * sizeof(result)
-// requires:  N % 8 == 0, K % 16 == 0, BN % 64 == 0, BN <= 256, STAGES >= 2,
+// requires:  N % 8 == 0, K % 16 == 0, BN % 64 == 0, BN >= 64, BN <= 256, STAGES >= 2, STRIP >= 1,
 //            STAGES * ((128 + BN) * 128 + 16) + 128 * BN * sizeof(result) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(result)
 //
-// The scheme is that of `persistent`. A row of 128 bytes now has 128 elements, so a stage is 128 deep along k, and an
-// instruction takes 32 of them. It takes as long as one for 16 elements of 16 bits.
+// The scheme is that of `persistent`. A row of 128 bytes now has 128 elements, so a stage is 128 deep along k. An
+// instruction multiplies 32 values of k, in the time of one for 16 values of k with 16-bit elements.
 //
-// For 8-bit elements the instruction has no transposed form: k has to be contiguous in both tiles. In a row of B it is
-// not. So the header asks for a B that is stored column by column (`layout`), as weights of networks often are.
-// The tensor map describes it as its transpose, whose rows run along k: B's tile looks like A's, a row of 128 bytes for
-// each of the BN columns of the product.
+// For 8-bit elements the instruction has no transposed form: k has to be contiguous in both tiles. In a row of B
+// neighbours differ in n. So the header asks for a B that is stored column by column (`layout`), as weights of networks
+// often are. The tensor map describes it as its transpose, whose rows run along k: B's tile looks like A's, a row of
+// 128 bytes for each of the BN columns of the product.
 //
 // The tensor cores add 8-bit products with few bits. They shift 32 products and the sum so far to the largest of their
-// exponents, cut what lies 13 bits below it, and keep 14 bits of the result. Over a long K the small products of
-// each step would be lost next to a large sum. So no sum on the tensor cores is longer than 128 products: after each
-// stage the threads add them, the `part`, to float sums in registers. The first instruction of the next stage replaces
-// the part instead of adding to it, and nothing has to be set to zero.
+// exponents, cut the bits that lie more than 13 places below the first bit of the largest, and keep 14 bits of the
+// result. Over a long K the small products would be lost next to a large sum. So the tensor cores sum over one stage
+// only, 128 products. The threads then add this sum, the `part`, to float sums in registers. The first instruction of
+// the next part replaces the old one instead of adding to it, so nothing has to be set to zero.
 //
-// While a warpgroup adds, the tensor cores have the multiplications of the other one. These take 256 cycles for 128
-// columns, and the additions 64. The sums and the part both take registers: with BN = 256 a part has half the columns.
+// While a warpgroup adds, the tensor cores have the multiplications of the other one. For 128 columns these take 256
+// cycles, and the additions 64. The sums and the part both take registers. So with BN = 256 a part has only half of the
+// columns, and a stage has two parts.
 //
 //     cudamm show --diff persistent float8
 
@@ -68,7 +69,7 @@ float8(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtens
             for (int step = 0; step < steps; ++step, position.next()) {
                 char *const stage = ring + position.stage * STAGE_BYTES;
                 Barrier *const barrier = &full[position.stage];
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait the first time
                 barrier_arrive_expect(barrier, STAGE_BYTES);
                 copy_box(stage, &map_A, at.y * BM, step * DEPTH, barrier);
                 copy_box(stage + A_BYTES, &map_B, at.x * BN, step * DEPTH, barrier);  // a row of the box: a column of B

@@ -21,22 +21,23 @@
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //
-// In `dmma` a warp fetches the fragments of a step, waits for them, and then multiplies. At each tile all warps start
-// many copies at once. Meanwhile the tensor cores have nothing to do. Here the next multiplication is always ready:
-// - Fragments: as soon as a fragment has been multiplied for the last time, the next step's is fetched into the same
-//   registers. The warp goes on with the other fragments of this step. At the end of a tile, the fragments of its last
-//   step are in registers before the barrier. So there is work on both sides of it.
-// - Copies: those into the stage that the barrier sets free are issued one by one, between multiplications. Their
-//   addresses and bounds are computed once, and move on by a constant.
+// In `dmma` a warp fetches the fragments of a step, 8 values of k, waits for them, and then multiplies. At each tile
+// all warps meet, and then start all their copies at once. Meanwhile the tensor cores have nothing to do. Here the next
+// multiplication is always ready:
+// - Fragments: as soon as a fragment has been multiplied for the last time, that of the next step is fetched into the
+//   same registers, while the warp multiplies the other fragments. The fragments of a tile's last step are in registers
+//   before the barrier, and are multiplied after it. So no warp has to fetch before it can multiply.
+// - Copies: the barrier sets a stage free. The copies into it are issued one by one, between multiplications. Their
+//   addresses are computed once, and move on by a constant.
 //
-// There is little room between multiplications, so fetches have to be few. A lane fetches 16 bytes at a time, twice as
-// much as in `dmma`, and they go where the instruction wants them: it expects two elements of a lane in neighbouring
-// registers. For its second factor these are two values of k: neighbours in A. For the first factor they have the same
-// k: neighbours in B. So this kernel computes the transpose, C' = B' A', like `register-operand`.
+// There is little room between multiplications, so fetches have to be few. A lane fetches two elements at a time, 16
+// bytes, into neighbouring registers. The instruction expects such pairs. A pair of its second factor has two values of
+// k: neighbours in a row of A. A pair of its first factor has the same k: neighbours in a row of B. So A has to be the
+// second factor: this kernel computes the transpose, C' = B' A', like `register-operand`.
 //
-// Which k is the instruction's first, second and so on is free, if it is the same in both factors. So is the order of
-// rows and columns, if the results go where they belong. With the order chosen here, and rows swizzled as in `mma`, no
-// bank is read twice, and no padding is needed.
+// The values of k may be given to the instruction in any order, if it is the same for both factors. Rows and columns
+// may be, too, if the results go where they belong. With the order chosen here, and rows swizzled as in `mma`, no two
+// lanes that are served together read from the same bank, and no padding is needed.
 //
 //     cudamm show --diff dmma dmma-pipelined --dtype float64
 

@@ -16,24 +16,26 @@
 // threads:   384
 // grid:      BLOCKS
 // shared-bytes: STAGES * ((BM + BN) * DEPTH * 8 + 16)
-// requires:  N % 2 == 0, K % 2 == 0, STAGES >= 2, BM % WM == 0, BN % WN == 0, WM % 8 == 0, WN % 16 == 0, BM % 8 == 0,
+// requires:  N % 2 == 0, K % 2 == 0, STAGES >= 2, STRIP >= 1,
+//            BM % WM == 0, BN % WN == 0, WM % 8 == 0, WN % 16 == 0, BM % 8 == 0,
 //            DEPTH % 16 == 0, BM // WM * (BN // WN) == 8, WM * WN <= 48 * 48, WM * WN * DEPTH <= 64 * 1024,
 //            STAGES * ((BM + BN) * DEPTH * 8 + 16) <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //
-// In `dmma-pipelined` all warps of a block meet at each tile, and each warp issues a share of the copies. Here eight
-// warps do nothing but fetch and multiply the same fragments. The copies are those of `persistent`: a producer, one
-// thread, has the copy engine bring whole boxes, which the engine swizzles. Each stage has two barriers. At `full` a
-// warp waits for a tile, which has usually arrived long before. At `empty` it reports that it has multiplied what it
-// fetched from the stage. No warp waits for another one unless the ring runs full or empty. So the warps pause at
+// In `dmma-pipelined` all warps of a block meet at each tile, and each warp issues some of the copies. Here eight warps
+// only fetch fragments, as there, and multiply. The copies are those of `persistent`: one thread, the producer, starts
+// the copies of whole boxes, which the copy engine swizzles. Each stage has two barriers. At `full` a warp waits for
+// the stage's tiles, which have usually arrived long before. At `empty` it reports that it has multiplied what it
+// fetched from the stage. A warp waits for another one only if it is a whole ring ahead. So the warps pause at
 // different times, and while one pauses, another one multiplies.
 //
-// A block stays, and computes one tile of C after the other. The producer loads for the next tile while the warps end
-// the present one, and a warp that has stored its sums begins with the next tile at once.
+// A block persists: it computes one tile of C after the other. The producer loads for the next tile while the warps end
+// the current one, and a warp that has stored its sums begins with the next tile at once.
 //
-// The instruction wgmma, which reads shared memory itself, has no form for double. So fragments go through registers:
-// with 144 for the sums, a thread needs more than 200. The producer's warps give theirs away (setmaxnreg).
+// The instruction wgmma, which reads shared memory itself, has no form for double. So fragments go through registers.
+// The sums of a thread take 128 of them, or 144 if a warp has 48 x 48. With its fragments a thread needs more than the
+// 168 that each of 384 threads can have. So the producer's warps give most of theirs away (setmaxnreg).
 //
 //     cudamm show --diff dmma-pipelined dmma-specialized --dtype float64
 
@@ -57,13 +59,7 @@ dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
     const int steps = (K + DEPTH - 1) / DEPTH;  // along k, of each tile of C
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN, tiles = tile_rows * tile_columns;
 
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; ++i) {
-            barrier_init(&full[i], 1);       // an arrival of the thread that starts the copies
-            barrier_init(&empty[i], WARPS);  // an arrival of each warp that multiplies
-        }
-        proxy_fence();
-    }
+    ring_init<STAGES>(full, empty, WARPS);  // a lane of each warp that multiplies reports
     __syncthreads();
 
     RingPosition<STAGES> position;
@@ -75,7 +71,7 @@ dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
             for (int step = 0; step < steps; ++step, position.next()) {
                 double *const stage = ring + position.stage * STAGE;
                 Barrier *const barrier = &full[position.stage];
-                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait in the first round
+                barrier_wait(&empty[position.stage], position.parity ^ 1);  // no wait the first time
                 barrier_arrive_expect(barrier, STAGE * sizeof(double));
                 for (int band = 0; band < DEPTH / BAND; ++band)
                     copy_box(stage + band * BM * BAND, &map_A, at.y * BM, step * DEPTH + band * BAND, barrier);
@@ -109,7 +105,7 @@ dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
     for (int tile = blockIdx.x; tile < tiles; tile += BLOCKS) {
         const int2 at = tile_at<STRIP>(tile, tile_rows, tile_columns);
         double sums[BANDS][GROUPS][4] = {};
-        // Multiply the fragments, and fetch those for the step that begins at `next_k`.
+        // Multiply the fragments, and fetch those for the 8 values of k from `next_k` on.
         const auto multiply = [&](int next_k) {
 #pragma unroll
             for (int i = 0; i < BANDS; ++i)
@@ -137,7 +133,7 @@ dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
             position.next();
             barrier_wait(&full[position.stage], position.parity);
             offset = position.stage * STAGE;
-            multiply(0);  // the fragments of the previous stage's last step; it fetches from the next stage
+            multiply(0);  // the last fragments of the previous stage; it fetches from the next stage
             __syncwarp();
             if (lane == 0) barrier_arrive(previous);
         }

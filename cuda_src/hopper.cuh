@@ -89,8 +89,9 @@ __device__ __forceinline__ void store_matrices_transposed(void *row, unsigned pa
                  : "memory");
 }
 
-// What `asm` needs for 32, 40, 48, ... 128 sums: SUMS_ are the operands in the text of the instruction, by their numbers,
-// and REGISTERS_ the list that assigns sums to these numbers. "+f" is a float that the instruction reads and writes.
+// What `asm` needs for 16, 24, 32, ... 128 sums: SUMS_ are the operands in the text of the instruction, by their
+// numbers, and REGISTERS_ the list that assigns sums to these numbers. "+f" is a float that the instruction reads and
+// writes.
 #define SUMS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define SUMS_16 SUMS_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define SUMS_24 SUMS_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
@@ -127,8 +128,8 @@ __device__ __forceinline__ void store_matrices_transposed(void *row, unsigned pa
 #define REGISTERS_120 REGISTERS_112, REGISTERS_8_FROM(112)
 #define REGISTERS_128 REGISTERS_120, REGISTERS_8_FROM(120)
 
-// The last operands mean: add to the sums; do not negate the factors; and for either factor 0 if its rows in shared memory
-// run along k, else 1.
+// The last operands mean: add to the sums; do not negate the factors; and for either factor 0 if its rows in shared
+// memory run along k, else 1.
 #define MULTIPLY_ADD_TILES(function, Factor, name, COUNT, columns, first, second, orders)                            \
     template <>                                                                                                      \
     __device__ __forceinline__ void function<Factor, COUNT>(float (&sums)[COUNT], TileDescriptor a,                  \
@@ -150,8 +151,9 @@ __device__ __forceinline__ void store_matrices_transposed(void *row, unsigned pa
 MULTIPLY_ADD_TILES_OF_EVERY_SIZE(__half, "f16")
 MULTIPLY_ADD_TILES_OF_EVERY_SIZE(__nv_bfloat16, "bf16")
 
-// As `multiply_add`, but with the roles exchanged: multiplies the transpose of a tile of B (16 x 64) by that of a tile of
-// A (2 COUNT x 16), so the sums are those of the transpose of C's tile. A tile of A may have any multiple of 16 rows.
+// As `multiply_add`, but with the roles exchanged: multiplies the transpose of a tile of B (16 x 64) by that of a tile
+// of A (2 COUNT x 16), so the sums are those of the transpose of C's tile. The number of rows of A's tile is a multiple
+// of 16, from 32 to 256.
 template <typename Factor, int COUNT>
 __device__ __forceinline__ void multiply_add_transposed(float (&sums)[COUNT], TileDescriptor b, TileDescriptor a);
 
@@ -170,15 +172,15 @@ __device__ __forceinline__ void multiply_add_transposed(float (&sums)[COUNT], Ti
     MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 104, "208", "%104", "%105", "1, 0")                    \
     MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 112, "224", "%112", "%113", "1, 0")                    \
     MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 120, "240", "%120", "%121", "1, 0")                    \
-    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 128, "256", "%128", "%129", "1, 0")                    
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 128, "256", "%128", "%129", "1, 0")
 MULTIPLY_ADD_TRANSPOSED(__half, "f16")
 MULTIPLY_ADD_TRANSPOSED(__nv_bfloat16, "bf16")
 
-// As `multiply_add`, for matrices of float of which tf32 is multiplied: a tile of 64 x 8 by one of 8 x 2 COUNT. The first
-// one is in registers: lane i of warp w has elements (16 w + i / 4, i % 4), that 8 rows further down, that 4 columns
-// further right, and that 8 rows down and 4 columns right. The rows of the second one, too, must run along k in shared
-// memory: it is described as A's tile is for 16-bit elements. Until the multiplication has ended, nothing may write into
-// the registers.
+// As `multiply_add`, for matrices of float, whose elements are cut to tf32: a tile of 64 x 8 by one of 8 x 2 COUNT. The
+// first one is in registers: lane i of warp w has four elements, those of rows 16 w + i / 4 and 16 w + i / 4 + 8, first
+// of column i % 4, then of column i % 4 + 4. The second one is in shared memory, and its rows must run along k: it is
+// described as A's tile is for 16-bit elements. Until the multiplication has ended, nothing may write into the
+// registers.
 template <int COUNT>
 __device__ __forceinline__ void multiply_add(float (&sums)[COUNT], const unsigned (&a)[4], TileDescriptor b);
 
@@ -200,8 +202,8 @@ MULTIPLY_ADD_REGISTERS(96, "192", "%96", "%97", "%98", "%99", "%100")
 MULTIPLY_ADD_REGISTERS(128, "256", "%128", "%129", "%130", "%131", "%132")
 
 // Multiplies a tile of A (64 x 32) by a tile of B (32 x 2 COUNT) of 8-bit elements, float8_e4m3. The product is added
-// to the sums (`add`), or replaces them: then they need no zeros before. The instruction knows rows along k only, so
-// both tiles are described as A's tile is for 16-bit elements: B's has a row of 128 bytes for each column of the
+// to the sums (`add`), or replaces them: then they need no zeros before. The rows of both tiles must run along k, so
+// both are described as A's tile is for 16-bit elements: B's has a row of 128 bytes for each column of the
 // product. The tensor cores keep 14 bits of these sums, so sums of many products belong elsewhere.
 template <int COUNT>
 __device__ __forceinline__ void multiply_8_bit(float (&sums)[COUNT], TileDescriptor a, TileDescriptor b, bool add);
@@ -249,8 +251,9 @@ struct RingPosition {
     }
 };
 
-// Makes the barriers of a ring ready. Those of `full` wait for one thread, which starts the copies into a stage, and those
-// of `empty` for this number of arrivals. Each warp of the block makes a few ready: together they are faster.
+// Makes the barriers of a ring ready. Those of `full` wait for one thread, which starts the copies into a stage, and
+// those of `empty` for this number of arrivals. Each warp makes those of a stage ready: together they are faster than
+// one warp that makes all.
 template <int LENGTH>
 __device__ __forceinline__ void ring_init(Barrier *full, Barrier *empty, int arrivals) {
     if (threadIdx.x % 32 == 0) {
@@ -264,7 +267,8 @@ __device__ __forceinline__ void ring_init(Barrier *full, Barrier *empty, int arr
 
 // Return row (y) and column (x) of a tile of C, by its number. Tiles are numbered in strips of STRIP_ROWS rows of
 // tiles, column by column within a strip. Blocks that run at the same time have neighbouring numbers, and so they read
-// few rows of A and few columns of B, which then stay in the L2 cache.
+// few rows of A and few columns of B, which then stay in the L2 cache. There is no place for a number beyond the last
+// tile: what is returned then means nothing.
 template <int STRIP_ROWS>
 __device__ __forceinline__ int2 tile_at(int tile, int tile_rows, int tile_columns) {
     const int strip_tiles = STRIP_ROWS * tile_columns, first_row = tile / strip_tiles * STRIP_ROWS;

@@ -19,8 +19,8 @@ struct Schedule {
     int next_whole_tile;             // of this block
     int tile, step_begin, step_end;  // the block's work: these steps of this tile; there is none if tile == tiles
 
-    // Tiles are cut if blocks would otherwise be idle for `min_idle` steps on average. A share has at least `min_steps`
-    // steps: adding up takes time too.
+    // Tiles are cut if blocks would otherwise be idle for at least `min_idle` steps on average. A share has at least
+    // `min_steps` steps: adding up takes time too.
     __device__ __forceinline__ Schedule(int tiles, int steps, int min_idle, int min_steps)
         : steps(steps), tiles(tiles) {
         const int blocks = gridDim.x, last_round = tiles % blocks;  // number of tiles in the incomplete round
@@ -105,9 +105,10 @@ __device__ __forceinline__ void add_parts(Parts<BLOCK_COUNT, WARPGROUPS, COUNT> 
 // Completes the sums of this warpgroup for a tile that may be cut. Returns whether they are the tile's now: so for the
 // block that has the tile's last part. Only one launch at a time may use `parts`.
 //
-// The blocks that share the tile form groups of neighbours. The last block of a group adds up the group's parts, and the
-// tile's last block those of the groups: with 128 parts, 11 blocks add up 11 or 12 each at the same time, and then one
-// adds up 11. The order is always the same, and so is the result.
+// The blocks that share the tile form groups of neighbours. The last block of a group adds up the group's parts, and
+// the tile's last block adds up the sums of the groups. With 128 parts there are 11 groups, ten of 12 parts and one of
+// 8: their sums are added up at the same time, and then one block adds up 11. The order is always the same, and so is
+// the result.
 template <int BLOCK_COUNT, int WARPGROUPS, int COUNT>
 __device__ __forceinline__ bool complete(Parts<BLOCK_COUNT, WARPGROUPS, COUNT> &parts, const Schedule &work,
                                          float (&sums)[COUNT]) {

@@ -16,8 +16,7 @@ TENSOR_TYPES = {
 }
 """Oldest compute capability whose tensor cores have a type, and its rate, relative to that of float16.
 
-The rates are those of NVIDIA's whitepapers on the A100, the H100 and the Ada architecture, with sums in
-float32.
+The rates are those of NVIDIA's whitepapers on the A100, the H100 and Ada, with sums in float32.
 """
 
 

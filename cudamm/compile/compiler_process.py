@@ -223,6 +223,7 @@ def compile_message(stderr: str) -> str:
     ]
     errors = errors or [_at_user(lines, i) for i, line in enumerate(lines) if _ERROR.match(line)]
     errors = errors or [line for line in lines if re.search(r"\berror\b", line)]
+    errors = errors or [re.sub(r"\s+", " ", line) for line in lines if _FATAL.match(line)]
     if not errors:
         return " ".join(stderr.split())[:300]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -243,6 +244,9 @@ def _at_user(lines: Sequence[str], number: int) -> str:
 
 
 _OWN_HEADERS = "cpu_runtime/"
+
+# A message of nvcc's programs without the word error: "ptxas fatal   : Unresolved extern function 'f'".
+_FATAL = re.compile(r"(?:ptxas|nvlink) fatal\s*:")
 
 
 # The beginning of an error message, which names a place or a tool first. Neither the source line that is

@@ -265,10 +265,12 @@ def restricted(cases: Cases, restrictions: Sequence[Expression]) -> Cases:
 def _element(name: str) -> ElementType:
     if name in ELEMENT_TYPES:
         return ELEMENT_TYPES[name]
+    if "," in name:
+        raise UsageError(f"“{name}” is not one element type: give each of several its own --dtype")
     types = [ELEMENT_TYPES[exact] for exact in EXACT_PRODUCTS]
     other_names = {other: e.name for e in types for other in (e.c_name, *e.other_c_names)}
     other_names |= {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
-    other_names |= dict.fromkeys(("fp8", "float8", "float8_e4m3fn"), "float8_e4m3")
+    other_names |= dict.fromkeys(("fp8", "float8", "e4m3", "fp8_e4m3"), "float8_e4m3")
     near = [other_names[name]] if name in other_names else (
         difflib.get_close_matches(name, ELEMENT_TYPES, n=1, cutoff=0.3)
     )  # fmt: skip

@@ -261,7 +261,7 @@ def _check(tree: ast.expr, text: str) -> None:
             part = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
             raise UsageError(
                 f"“{text.strip()}”: {part} is not arithmetic; there are whole numbers, names, + - * / // %, "
-                "comparisons, and, or, ceil, floor, min, max sizeof(element) and sizeof(result)"
+                "comparisons, and, or, ceil, floor, min, max, sizeof(element) and sizeof(result)"
             )
         if isinstance(node, ast.Call) and len(node.args) != 1:
             function = ast.unparse(node.func)

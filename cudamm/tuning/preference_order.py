@@ -184,13 +184,13 @@ _DOUBLE_TILES = (
 )
 
 _HEIGHTS = tuple(
-    Tile(rows, 128, {"BM": rows, "STAGES": stages, "PIECE": piece}, _share_of_shared_memory_rate(rows))
-    for rows, stages, piece in (
+    Tile(rows, 128, {"BM": rows, "STAGES": stages, "STORE_ROWS": stored}, _share_of_shared_memory_rate(rows))
+    for rows, stages, stored in (
         (256, 4, 64), (224, 4, 32), (192, 4, 96), (160, 5, 32), (144, 4, 48), (128, 4, 64), (96, 6, 96),
         (64, 6, 64),
     )
 )  # fmt: skip
-_FEW_COLUMNS = {"BM": 64, "BN": 64, "STAGES": 10, "PIECE": 32, "CLUSTER": 1, "STRIP": 8}
+_FEW_COLUMNS = {"BM": 64, "BN": 64, "STAGES": 10, "STORE_ROWS": 32, "CLUSTER": 1, "STRIP": 8}
 
 _WIDE_TILE = {"BN": 256, "STAGES": 3, "STRIP": 16}
 _SQUARE_TILE = {"BN": 128, "STAGES": 5, "STRIP": 16}

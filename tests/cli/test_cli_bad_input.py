@@ -178,6 +178,7 @@ def files(request, kernel, tmp_path):
         ("--kernel my.cu --requires M==17", ["M==17"]),
         ("--kernel my.cu --requires M%0==0", ["M%0"]),
         ("--kernel my.cu --requires M=3", ["“M=3”", "not arithmetic"]),
+        ("--kernel my.cu --grid sqrt(N)", ["sqrt(N)", "min, max, sizeof(element) and sizeof(result)"]),
         ("--kernel my.cu --requires FOO==3", ["unknown name FOO"]),
         ("--kernel my.cu --requires M%100000000000==0", ["100000000000", "at most"]),
         ("--kernel my.cu -D FOO=3", ["my.cu", "FOO"]),

@@ -16,6 +16,7 @@ from cudamm.compile.program import program
 from cudamm.errors import NoDeviceError
 from cudamm.kernels.architecture import ARCHITECTURES
 from cudamm.kernels.header import Overrides, read_method
+from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Parameter
 from cudamm.kernels.variant import variants
 from cudamm.occupancy import configurations
@@ -364,6 +365,33 @@ def test_a_wrong_command_line_is_refused_and_replaces_no_file(run, tmp_path, opt
     files = "" if "--json" in options else "--json old.json " + "--plot old.png " * ("--plot" not in options)
     run(f"occupancy {arch}{files}{options}").refused(2, *words)
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"old.json": "old", "old.png": "old"}
+
+
+@pytest.mark.parametrize(
+    ("method", "values", "condition"),
+    [
+        ("wgmma", "BM=96", "BM % 64 == 0"), ("wgmma", "STAGES=0", "STAGES >= 1"),
+        ("wgmma", "BN=320 -D BM=64 -D STAGES=2", "BN <= 256"),
+        ("warp-specialized", "BN=320 -D STAGES=2", "BN <= 256"), ("persistent", "BN=0", "BN >= 64"),
+        ("cluster", "BN=384 -D STAGES=2", "BN == 128 or BN == 256"), ("unaligned", "STRIP=0", "STRIP >= 1"),
+        ("tensor-stream-k", "BN=320 -D STAGES=2", "BN <= 256"),
+        ("register-operand", "STRIP=0", "STRIP >= 1"), ("float8", "STRIP=0", "STRIP >= 1"),
+        ("dmma-specialized", "STRIP=0", "STRIP >= 1"),
+        *(("full-waves", f"CLUSTER={n}", "CLUSTER == 1 or CLUSTER == 2") for n in (0, 3, 4)),
+        ("full-waves", "STORE_ROWS=0", "STORE_ROWS >= 16"),
+        ("full-waves", "STORE_ROWS=40", "STORE_ROWS % 16 == 0"),
+        ("full-waves", "BM=33 -D BN=64 -D STORE_ROWS=16", "BM * BN % (128 * STORE_ROWS) == 0"),
+        ("full-waves", "BM=16 -D STORE_ROWS=16", "BM * BN // 128 >= 32"),
+        ("full-waves", "BM=272 -D STORE_ROWS=16 -D STAGES=3", "BM * BN // 128 <= 256"),
+    ],
+)  # fmt: skip
+def test_values_that_the_kernel_cannot_have_are_refused_before_it_is_compiled(
+    run, monkeypatch, method, values, condition
+):
+    """Other values would not compile, compute a wrong product, or wait for ever."""
+    monkeypatch.setattr(nvcc_compiler, "made_by_nvcc", lambda *a, **b: pytest.fail("compiled"))
+    element = find(method).element_types[0]
+    run(f"occupancy --arch sm_90 -m {method} --dtype {element} -D {values}").refused(2, method, condition)
 
 
 def test_a_kernel_without_occupancy_is_refused(run, mine):

@@ -96,5 +96,11 @@ def test_records_of_verify_have_no_times(run):
 
 
 def test_a_name_of_cuda_for_a_type_is_answered_with_that_of_the_option(run):
-    ended = run(f"{VERIFY} -m tiled --dtype half")
-    assert ended.status == 2 and "unknown element type half: did you mean float16?" in ended.stderr
+    for name, meant in (("half", "float16"), ("fp8", "float8_e4m3"), ("__nv_bfloat16", "bfloat16")):
+        run(f"{VERIFY} -m tiled --dtype {name}").refused(
+            2, f"unknown element type {name}: did you mean {meant}?"
+        )
+
+
+def test_a_list_of_types_is_answered_with_how_to_choose_several(run):
+    run(f"{VERIFY} -m tiled --dtype float16,bfloat16").refused(2, "“float16,bfloat16”", "its own --dtype")

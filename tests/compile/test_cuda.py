@@ -273,6 +273,11 @@ def test_no_file_of_the_current_folder_is_taken_for_a_header_of_cuda(
         ("__global__ void k(float *C) { float error = no; C[0] = error; }\n", "kernel.cu(1)", '"no"'),
         ("\n#include <no_such.h>\n" + PLAIN, "kernel.cu:2:", "no_such.h"),
         ("__global__ void k(int *C) { __shared__ int a[12289]; *C = a[*C]; }", "ptxas error", "shared data"),
+        (
+            "__device__ __forceinline__ int f(int); __global__ void k(int *C) { *C = f(1); }",
+            "ptxas fatal : Unresolved extern function",  # after a warning of nvcc, with the same exit status
+            "f",
+        ),
     ],
 )
 def test_a_compile_error_is_one_line_with_the_files_own_number(

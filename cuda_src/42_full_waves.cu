@@ -65,7 +65,8 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
     const int tiles = tile_rows * tile_columns;
 
     ring_init<STAGES>(full, empty, CLUSTER * 4 * CONSUMERS);  // a lane of each warp of all blocks' consumers reports
-    int2 at = tile_at<STRIP>(cluster_id, tile_rows, tile_columns);  // two divisions, while the barriers are made ready
+    // The place of the first tile takes two divisions, which pass while the barriers are made ready.
+    int2 at = tile_at<STRIP>(min(cluster_id, tiles - 1), tile_rows, tile_columns);
     if (CLUSTER > 1) cluster_sync();
     else __syncthreads();
 

@@ -142,10 +142,10 @@ __device__ __forceinline__ void store_matrices_transposed(void *row, unsigned pa
                      "}"                                                                                             \
                      : REGISTERS_##COUNT : "l"(a.bits), "l"(b.bits));                                                \
     }
-#define MULTIPLY_ADD_TILES_OF_EVERY_SIZE(Factor, name)                                   \
-    MULTIPLY_ADD_TILES(multiply_add, Factor, name, 32, "64", "%32", "%33", "0, 1")    \
-    MULTIPLY_ADD_TILES(multiply_add, Factor, name, 64, "128", "%64", "%65", "0, 1")   \
-    MULTIPLY_ADD_TILES(multiply_add, Factor, name, 96, "192", "%96", "%97", "0, 1")   \
+#define MULTIPLY_ADD_TILES_OF_EVERY_SIZE(Factor, name)                                                               \
+    MULTIPLY_ADD_TILES(multiply_add, Factor, name, 32, "64", "%32", "%33", "0, 1")                                   \
+    MULTIPLY_ADD_TILES(multiply_add, Factor, name, 64, "128", "%64", "%65", "0, 1")                                  \
+    MULTIPLY_ADD_TILES(multiply_add, Factor, name, 96, "192", "%96", "%97", "0, 1")                                  \
     MULTIPLY_ADD_TILES(multiply_add, Factor, name, 128, "256", "%128", "%129", "0, 1")
 
 MULTIPLY_ADD_TILES_OF_EVERY_SIZE(__half, "f16")
@@ -159,7 +159,7 @@ __device__ __forceinline__ void multiply_add_transposed(float (&sums)[COUNT], Ti
 
 #define MULTIPLY_ADD_TRANSPOSED(Factor, name)                                                                        \
     MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 16, "32", "%16", "%17", "1, 0")                        \
-    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 24, "48", "%24", "%25", "1, 0")                      \
+    MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 24, "48", "%24", "%25", "1, 0")                        \
     MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 32, "64", "%32", "%33", "1, 0")                        \
     MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 40, "80", "%40", "%41", "1, 0")                        \
     MULTIPLY_ADD_TILES(multiply_add_transposed, Factor, name, 48, "96", "%48", "%49", "1, 0")                        \

@@ -60,9 +60,9 @@ class Product:
 
 @dataclass
 class Handle:
-    """The library's handle, and the products of which it has been asked, by M, N and K."""
+    """The opened library, and the products of which it has been asked, by M, N and K."""
 
-    library: int
+    opened: int
     stream: int
     workspace: int
     operation: int
@@ -71,7 +71,7 @@ class Handle:
 
 def create(stream: int, workspace: int) -> Handle:
     """Return a handle whose calls go to a stream, with WORKSPACE_BYTES of device memory at an address."""
-    library = cublasLt.create()
+    opened = cublasLt.create()
     operation = cublasLt.matmul_desc_create(cublas.ComputeType.COMPUTE_32F, _FLOAT32)
     names = cublasLt.MatmulDescAttribute
     for attribute, value in (
@@ -81,7 +81,7 @@ def create(stream: int, workspace: int) -> Handle:
     ):
         number = np.array(value, cublasLt.get_matmul_desc_attribute_dtype(attribute))
         cublasLt.matmul_desc_set_attribute(operation, attribute, number.ctypes.data, number.nbytes)
-    return Handle(library, stream, workspace, operation)
+    return Handle(opened, stream, workspace, operation)
 
 
 def matmul(handle: Handle, m: int, n: int, k: int, a: int, b: int, c: int, element: str) -> None:
@@ -100,7 +100,7 @@ def destroy(handle: Handle) -> None:
         for layout in product.layouts:
             cublasLt.matrix_layout_destroy(layout)
     cublasLt.matmul_desc_destroy(handle.operation)
-    cublasLt.destroy(handle.library)
+    cublasLt.destroy(handle.opened)
 
 
 def _proposed(handle: Handle, m: int, n: int, k: int) -> Product:
@@ -116,7 +116,7 @@ def _proposed(handle: Handle, m: int, n: int, k: int) -> Product:
     proposals, count = cublasLt.MatmulHeuristicResult(ALGORITHMS), np.zeros(1, np.int32)
     try:
         cublasLt.matmul_algo_get_heuristic(
-            handle.library, handle.operation, *layouts, layouts[2], preference,
+            handle.opened, handle.operation, *layouts, layouts[2], preference,
             ALGORITHMS, proposals.ptr, count.ctypes.data,
         )  # fmt: skip
     finally:
@@ -155,6 +155,6 @@ def _queue(handle: Handle, product: Product, algorithm: int, a: int, b: int, c: 
     beta = alpha + _SCALARS.itemsize
     of_b, of_a, of_c = product.layouts
     cublasLt.matmul(
-        handle.library, handle.operation, alpha, b, of_b, a, of_a, beta, c, of_c, c, of_c,
+        handle.opened, handle.operation, alpha, b, of_b, a, of_a, beta, c, of_c, c, of_c,
         algorithm, handle.workspace, WORKSPACE_BYTES, handle.stream,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from cudamm.benchmark.theoretical_rates import TENSOR_TYPES
 from cudamm.devices.device import Ceilings
 from cudamm.execution.case import Case
 
@@ -13,12 +14,11 @@ ARITHMETIC_TOLERANCE = 1.05
 TRAFFIC_TOLERANCE = 1.25
 """Factor by which GB/s read may exceed the ceiling; a measured one is that of a copy, which also writes."""
 
-MOST_TENSOR_RATES = {"float16": 32, "bfloat16": 32, "tf32": 16, "float8_e4m3": 64}
-"""Upper bounds for the rates of element types on tensor cores, relative to that of float32 FMAs.
+MOST_TENSOR_RATE = 32
+"""Upper bound for the rate of 16-bit types on tensor cores, relative to that of float32 FMAs.
 
-They are twice the rates of an A100: 16 for 16-bit types, and 8 for tf32. 8-bit types, which an A100 lacks,
-are twice as fast as 16-bit types. A kernel with such elements may use tensor cores without saying so, as
-libraries do.
+It is twice the rate of an A100. A kernel with elements of TENSOR_TYPES may use tensor cores without saying
+so, as libraries do.
 """
 
 
@@ -33,9 +33,11 @@ def impossible_rate(case: Case, median_ms: float, ceilings: Ceilings, *, is_cold
     # No units multiply float64 faster than those of fused multiply-adds multiply float32.
     ceiling = Fraction(1) if element.name == "float64" else case.variant.method.ceiling
     units = "fused multiply-adds alone" if ceiling == 1 else "the units that its header names"
-    of_type = MOST_TENSOR_RATES.get(element.name, 1)
-    if ceiling < of_type:
-        ceiling, units = Fraction(of_type), "tensor cores at most"
+    if element.name in TENSOR_TYPES:
+        _, relative_rate = TENSOR_TYPES[element.name]
+        of_tensor_cores = Fraction(MOST_TENSOR_RATE * relative_rate)
+        if ceiling < of_tensor_cores:
+            ceiling, units = of_tensor_cores, "tensor cores at most"
     gflops = 2 * shape.m * shape.n * shape.k / median_ms / 1e6
     allowed_gflops = float(ceiling) * ceilings.fma_gflops
     if gflops > ARITHMETIC_TOLERANCE * allowed_gflops:

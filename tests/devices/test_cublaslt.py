@@ -101,10 +101,10 @@ class Lt:
 class Event:
     """CUDA's event: a launch of algorithm i takes i milliseconds."""
 
-    library: Lt
+    lt: Lt
 
     def record(self) -> None:
-        self.time = self.library.clock
+        self.time = self.lt.clock
 
     def synchronize(self) -> None:
         """Wait for nothing."""
@@ -117,7 +117,7 @@ class Event:
 def library(monkeypatch: pytest.MonkeyPatch) -> Lt:
     """Replace nvmath-python and PyCUDA by stand-ins, even if they are not installed."""
     lt = Lt()
-    monkeypatch.setattr(Event, "library", lt, raising=False)
+    monkeypatch.setattr(Event, "lt", lt, raising=False)
     cublas, cublas_lt, driver = (ModuleType(name) for name in ("cublas", "cublasLt", "driver"))
     vars(cublas).update(
         ComputeType=IntEnum("ComputeType", {"COMPUTE_32F": 68}),

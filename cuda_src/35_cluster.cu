@@ -5,15 +5,15 @@
 // types:     float16, bfloat16
 // ceiling:   16
 // param:     BN = 256 in 128, 256
-// param:     STAGES = 3 in 3, 4, 5, 6
+// param:     STAGES = 4 in 3, 4, 5, 6
 // param:     STRIP = 8 in 2, 4, 8, 16
 // param:     BLOCKS = 132 in 66, 114, 128, 132
 // args:      tensor_map(A, 128, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, 64, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
-// shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element)
+// shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 4 * 64 * 128
 // requires:  N % 8 == 0, K % 8 == 0, BN == 128 or BN == 256, STAGES >= 2, STRIP >= 1, BLOCKS % 2 == 0,
-//            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element) <= 227 * 1024
+//            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 4 * 64 * 128 <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 256)) * sizeof(element),
 //            M * N * sizeof(element)
 //
@@ -37,15 +37,14 @@
 const int CLUSTER = 2;                    // blocks
 const int BM = 128, CONSUMERS = BM / 64;  // consumer warpgroups
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
-const int C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;
 
 extern __shared__ __align__(1024) char ring[];
 
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(128 * (CONSUMERS + 1), 1)
 cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
         const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
-    char *const c_tile = ring + STAGES * STAGE_BYTES;
-    Barrier *const full = (Barrier *)(c_tile + C_BYTES), *const empty = full + STAGES;
+    char *const boxes = ring + STAGES * STAGE_BYTES;
+    Barrier *const full = (Barrier *)(boxes + CONSUMERS * STORE_BYTES), *const empty = full + STAGES;
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32;
     const int steps = (K + BK - 1) / BK;  // along k, of each tile of C
     // A cluster computes two tiles, one below the other: its tile has 2 BM rows.
@@ -83,7 +82,8 @@ cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUten
     const auto report_empty = [&](int stage) {
         if (lane < CLUSTER) barrier_arrive_at(&empty[stage], lane);  // a lane for each block
     };
-    char *const c_boxes = c_tile + warpgroup * (BN / 64) * BOX_BYTES;
+    char *const own_boxes = boxes + warpgroup * STORE_BYTES;
+    int turn = 0;
     for (int tile = cluster_id; tile < tiles; tile += clusters) {
         const int2 at = tile_at<STRIP>(tile, tile_rows, tile_columns);
         float sums[BN / 2] = {};
@@ -101,8 +101,8 @@ cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUten
         multiply_wait<0>(sums);
         report_empty(previous);
 
-        store_boxes<element>(c_boxes, &map_C, (at.y * CLUSTER + rank) * BM + warpgroup * 64, at.x * BN, warpgroup,
-                             sums);
+        store_boxes<element>(own_boxes, turn, &map_C, (at.y * CLUSTER + rank) * BM + warpgroup * 64, at.x * BN,
+                             warpgroup, sums);
     }
     if (thread == 0) stores_wait();  // the block's shared memory must outlive the copies
     cluster_sync();

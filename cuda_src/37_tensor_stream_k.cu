@@ -5,15 +5,15 @@
 // types:     float16, bfloat16
 // ceiling:   16
 // param:     BN = 256 in 64, 128, 192, 256
-// param:     STAGES = 3 in 3, 4, 5, 6
+// param:     STAGES = 4 in 3, 4, 5, 6
 // param:     STRIP = 16 in 4, 8, 16, 32
 // param:     BLOCKS = 132 in 66, 114, 132
 // args:      tensor_map(A, 128, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, 64, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
-// shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element)
+// shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 4 * 64 * 128
 // requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, BN >= 64, BN <= 256, STAGES >= 2, STRIP >= 1,
-//            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 128 * BN * sizeof(element) <= 227 * 1024
+//            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 4 * 64 * 128 <= 227 * 1024
 //
 // In a *round* each block computes one tile. `persistent` keeps all multiprocessors busy only if the number of tiles is
 // a multiple of theirs: 288 tiles on 132 multiprocessors take three rounds, and in the last one 108 of them are idle.
@@ -33,7 +33,6 @@
 
 const int BM = 128, CONSUMERS = BM / 64;  // consumer warpgroups
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / 64 * BAND_BYTES;
-const int C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;
 
 const int MIN_IDLE = 12;   // tiles are cut if blocks would otherwise be idle for this number of steps on average
 const int MIN_STEPS = 4;   // minimum number of steps for a block
@@ -45,8 +44,8 @@ __device__ Parts<BLOCKS, CONSUMERS, BN / 2> parts;
 __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
                 const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
-    char *const c_tile = ring + STAGES * STAGE_BYTES;
-    Barrier *const full = (Barrier *)(c_tile + C_BYTES), *const empty = full + STAGES;
+    char *const boxes = ring + STAGES * STAGE_BYTES;
+    Barrier *const full = (Barrier *)(boxes + CONSUMERS * STORE_BYTES), *const empty = full + STAGES;
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32;
     const int steps = (K + BK - 1) / BK;  // along k, of each tile of C
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN, tiles = tile_rows * tile_columns;
@@ -75,7 +74,8 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
     }
 
     registers_increase<232>();
-    char *const c_boxes = c_tile + warpgroup * (BN / 64) * BOX_BYTES;
+    char *const own_boxes = boxes + warpgroup * STORE_BYTES;
+    int turn = 0;
     for (; work.has_work(); work.next()) {
         const int2 at = tile_at<STRIP>(work.tile, tile_rows, tile_columns);
         float sums[BN / 2] = {};
@@ -94,7 +94,7 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
         if (lane == 0) barrier_arrive(&empty[previous]);
         if (at.y * BM + warpgroup * 64 >= M || !complete(parts, work, sums)) continue;  // rows beyond the edge: no sums
 
-        store_boxes<element>(c_boxes, &map_C, at.y * BM + warpgroup * 64, at.x * BN, warpgroup, sums);
+        store_boxes<element>(own_boxes, turn, &map_C, at.y * BM + warpgroup * 64, at.x * BN, warpgroup, sums);
     }
     if (thread == 0) stores_wait();  // the block's shared memory must outlive the copies
 }

@@ -5,15 +5,15 @@
 // types:     tf32
 // ceiling:   8
 // param:     BM = 256 in 64, 128, 192, 256
-// param:     STAGES = 3 in 3, 4, 5, 6
+// param:     STAGES = 4 in 3, 4, 5, 6
 // param:     STRIP = 16 in 4, 8, 16, 32
 // param:     BLOCKS = 132 in 66, 114, 132
-// args:      tensor_map(A, BM, 32, 128), tensor_map(B, 32, 32, 128), tensor_map(C, 64, 32, 128), M, N, K
+// args:      tensor_map(A, BM, 32, 128), tensor_map(B, 32, 32, 128), tensor_map(C, 32, 32, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
-// shared-bytes: STAGES * ((BM + 128) * 32 * 4 + 16) + 64 * 1024
+// shared-bytes: STAGES * ((BM + 128) * 32 * 4 + 16) + 32 * 1024
 // requires:  N % 4 == 0, K % 4 == 0, BM % 64 == 0, STAGES >= 2, STRIP >= 1,
-//            STAGES * ((BM + 128) * 32 * 4 + 16) + 64 * 1024 <= 227 * 1024
+//            STAGES * ((BM + 128) * 32 * 4 + 16) + 32 * 1024 <= 227 * 1024
 // traffic:   (M * K * ceil(N / 128) + K * N * ceil(M / BM)) * sizeof(element),
 //            M * N * sizeof(element)
 //
@@ -43,7 +43,7 @@ const int CONSUMERS = 2, BN = CONSUMERS * 64;   // a consumer warpgroup has 64 c
 const int DEPTH = ROW_BYTES / sizeof(element);  // of a tile along k; also the columns of a band of B's tile
 const int B_BAND_BYTES = DEPTH * ROW_BYTES;
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN / DEPTH * B_BAND_BYTES;
-const int C_PART_BYTES = 2 * BOX_BYTES;  // 64 rows of a consumer's columns: two boxes of 64 x 32
+const int C_BOX_BYTES = 32 * ROW_BYTES, C_PART_BYTES = 2 * C_BOX_BYTES;  // 32 rows of a consumer's columns: two boxes
 
 extern __shared__ __align__(1024) char ring[];
 
@@ -108,23 +108,24 @@ register_operand(const __grid_constant__ CUtensorMap map_A, const __grid_constan
             if (lane == 0) barrier_arrive(&empty[position.stage]);
         }
 
-        // Store 64 rows of C at a time, by turns from two parts of shared memory.
+        // Store 32 rows of C at a time, by turns from two parts of shared memory.
 #pragma unroll
-        for (int row = 0; row < BM; row += 64) {
+        for (int row = 0; row < BM; row += 32) {
             char *const part = c_parts + (warpgroup * 2 + turn) * C_PART_BYTES;
             turn ^= 1;
             if (thread == 0) stores_wait<1>();  // the engine has read what lay in this part
             warpgroup_sync(warpgroup);
 #pragma unroll
-            for (int i = 0; i < 64 / 2; ++i) {  // for each 8 rows: two in a band, and the same two in the other band
+            for (int i = 0; i < 32 / 2; ++i) {  // for each 8 rows: two in a band, and the same two in the other band
                 const int in_part = i / 4 * 8 + lane % 4 * 2 + i % 2;
-                *(float *)(part + i / 2 % 2 * BOX_BYTES + place_in_row(in_part)) = sums[row / 2 + i];
+                *(float *)(part + i / 2 % 2 * C_BOX_BYTES + place_in_row(in_part)) = sums[row / 2 + i];
             }
             proxy_fence();
             warpgroup_sync(warpgroup);
             if (thread == 0) {
                 for (int band = 0; band < 2; ++band)
-                    store_box(&map_C, at.y * BM + row, at.x * BN + warpgroup * 64 + band * 32, part + band * BOX_BYTES);
+                    store_box(&map_C, at.y * BM + row, at.x * BN + warpgroup * 64 + band * 32,
+                              part + band * C_BOX_BYTES);
                 stores_commit();
             }
         }

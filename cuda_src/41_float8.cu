@@ -6,15 +6,15 @@
 // ceiling:   32
 // layout:    B=column
 // param:     BN = 256 in 64, 128, 192, 256
-// param:     STAGES = 3 in 3, 4, 5, 6
+// param:     STAGES = 4 in 3, 4, 5, 6
 // param:     STRIP = 16 in 4, 8, 16, 32
 // param:     BLOCKS = 132 in 66, 114, 132
 // args:      tensor_map(A, 128, 128, 128), tensor_map(B, BN, 128, 128), tensor_map(C, 64, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
-// shared-bytes: STAGES * ((128 + BN) * 128 + 16) + 128 * BN * sizeof(result)
+// shared-bytes: STAGES * ((128 + BN) * 128 + 16) + 4 * 64 * 128
 // requires:  N % 8 == 0, K % 16 == 0, BN % 64 == 0, BN >= 64, BN <= 256, STAGES >= 2, STRIP >= 1,
-//            STAGES * ((128 + BN) * 128 + 16) + 128 * BN * sizeof(result) <= 227 * 1024
+//            STAGES * ((128 + BN) * 128 + 16) + 4 * 64 * 128 <= 227 * 1024
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(result)
 //
@@ -44,15 +44,14 @@ const int BM = 128, CONSUMERS = BM / 64;        // consumer warpgroups
 const int DEPTH = ROW_BYTES / sizeof(element);  // of a tile along k
 const int PART = BN <= 192 ? BN : BN / 2;       // columns that a warpgroup multiplies at a time
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BN * ROW_BYTES;
-const int C_BYTES = BM / 64 * (BN / 64) * BOX_BYTES;
 
 extern __shared__ __align__(1024) char ring[];
 
 __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 float8(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
        const __grid_constant__ CUtensorMap map_C, int M, int N, int K) {
-    char *const c_tile = ring + STAGES * STAGE_BYTES;
-    Barrier *const full = (Barrier *)(c_tile + C_BYTES), *const empty = full + STAGES;
+    char *const boxes = ring + STAGES * STAGE_BYTES;
+    Barrier *const full = (Barrier *)(boxes + CONSUMERS * STORE_BYTES), *const empty = full + STAGES;
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = thread % 32;
     const int steps = (K + DEPTH - 1) / DEPTH;  // along k, of each tile of C
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN, tiles = tile_rows * tile_columns;
@@ -80,7 +79,8 @@ float8(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtens
 
     // The consumers.
     registers_increase<232>();
-    char *const c_boxes = c_tile + warpgroup * (BN / 64) * BOX_BYTES;
+    char *const own_boxes = boxes + warpgroup * STORE_BYTES;
+    int turn = 0;
     for (int tile = blockIdx.x; tile < tiles; tile += BLOCKS) {
         const int2 at = tile_at<STRIP>(tile, tile_rows, tile_columns);
         float sums[BN / 2] = {};
@@ -103,7 +103,7 @@ float8(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtens
                 for (int i = 0; i < PART / 2; ++i) sums[column / 2 + i] += part[i];
             }
         }
-        store_boxes<__nv_bfloat16>(c_boxes, &map_C, at.y * BM + warpgroup * 64, at.x * BN, warpgroup, sums);
+        store_boxes<__nv_bfloat16>(own_boxes, turn, &map_C, at.y * BM + warpgroup * 64, at.x * BN, warpgroup, sums);
     }
     if (thread == 0) stores_wait();  // the block's shared memory must outlive the copies
 }

@@ -8,7 +8,10 @@
 #include "barriers.cuh"
 #include "tensor_cores.cuh"
 
-// ---- Copies from shared memory to a matrix ------------------------------------------------------------------------
+// ---- The copy engine and device memory ------------------------------------------------------------------------------
+
+// As `proxy_fence`, for device memory too: it stands between what threads write there and what the copy engine reads.
+__device__ __forceinline__ void proxy_fence_everywhere() { asm volatile("fence.proxy.async;" : : : "memory"); }
 
 // The other direction of `copy_box`: start the copy of a box from shared memory to the matrix. Nothing is written
 // beyond the matrix. `stores_commit` makes a group of the copies that this thread has started. `stores_wait` waits
@@ -281,27 +284,35 @@ __device__ __forceinline__ void warpgroup_sync(int warpgroup) {
     asm volatile("bar.sync %0, 128;" : : "r"(1 + warpgroup) : "memory");  // barrier 0 is that of __syncthreads
 }
 
-// Stores 64 rows of C's tile, from (row, column) on. The results go to shared memory first, swizzled as the other
-// tiles, four matrices of 8 x 8 at a time; the copy engine writes them from there, in rows of 128 bytes.
+// Stores 64 rows of C's tile, from (row, column) on, in boxes of 64 columns. The results of a box go to shared memory
+// first, swizzled as the other tiles, four matrices of 8 x 8 at a time; the copy engine writes them from there, in rows
+// of 128 bytes. The warpgroup has two boxes there, STORE_BYTES: it fills one while the engine reads the other. `turn`
+// is the one that it fills next.
+const int STORE_BYTES = 2 * BOX_BYTES;
+
 template <typename Result, int COUNT>
-__device__ __forceinline__ void store_boxes(char *boxes, const CUtensorMap *map, int row, int column, int warpgroup,
-                                            const float (&sums)[COUNT]) {
+__device__ __forceinline__ void store_boxes(char *boxes, int &turn, const CUtensorMap *map, int row, int column,
+                                            int warpgroup, const float (&sums)[COUNT]) {
     const int thread = threadIdx.x % 128, warp = thread / 32, lane = threadIdx.x % 32;
-    if (thread == 0) stores_wait();  // the engine has read the previous results
-    warpgroup_sync(warpgroup);
 #pragma unroll
-    for (int j = 0; j < COUNT / 4; j += 2) {  // groups of 8 columns
-        const int box_row = warp * 16 + lane % 16, piece = (j % 8 + lane / 16) ^ box_row % 8;
-        const float *const s = &sums[j * 4];
-        store_matrices(boxes + j / 8 * BOX_BYTES + box_row * ROW_BYTES + piece * 16,
-                       rounded_pair<Result>(s[0], s[1]), rounded_pair<Result>(s[2], s[3]),
-                       rounded_pair<Result>(s[4], s[5]), rounded_pair<Result>(s[6], s[7]));
-    }
-    proxy_fence();
-    warpgroup_sync(warpgroup);
-    if (thread == 0) {
-        for (int box = 0; box < COUNT / 32; ++box) store_box(map, row, column + box * 64, boxes + box * BOX_BYTES);
-        stores_commit();
+    for (int first = 0; first < COUNT / 4; first += 8, turn ^= 1) {  // groups of 8 columns, 8 in a box
+        char *const box = boxes + turn * BOX_BYTES;
+        if (thread == 0) stores_wait<1>();  // the engine has read what was in the box
+        warpgroup_sync(warpgroup);
+#pragma unroll
+        for (int j = 0; j < 8; j += 2) {
+            const int box_row = warp * 16 + lane % 16, piece = (j + lane / 16) ^ box_row % 8;
+            const float *const s = &sums[(first + j) * 4];
+            store_matrices(box + box_row * ROW_BYTES + piece * 16, rounded_pair<Result>(s[0], s[1]),
+                           rounded_pair<Result>(s[2], s[3]), rounded_pair<Result>(s[4], s[5]),
+                           rounded_pair<Result>(s[6], s[7]));
+        }
+        proxy_fence();
+        warpgroup_sync(warpgroup);
+        if (thread == 0) {
+            store_box(map, row, column + first * 8, box);
+            stores_commit();
+        }
     }
 }
 

@@ -45,7 +45,7 @@ from cudamm.devices.source_module import CompiledSource, compile_source, prepare
 from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
-from cudamm.kernels.launch_plan import Launch, Limits, TensorMap
+from cudamm.kernels.launch_plan import Launch, Limits, TensorMap, padded_row_bytes
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, Execution, MatrixName, Method, dtype_of_results
 from cudamm.kernels.parameter_types import each_format, parameter_formats
@@ -374,15 +374,23 @@ class _Kernel:
         self._formats = parameter_formats(program.text, entry, program.element)
         offsets = parameter_offsets(compiled.image, compiled.kernel)
         self.function.prepare(packed_formats(self._formats, offsets))
+        self._padded_copies: dict[str, Any] = {}
+        for name, layout in launch.padded_copies.items():
+            try:
+                size_bytes = layout.lines * padded_row_bytes(layout.leading, self._element)
+                self._padded_copies[name] = cuda.mem_alloc(size_bytes)
+            except cuda.Error as error:
+                raise KernelError(f"no device memory for {name}: {error}") from None
 
     def arguments(self, launch: Launch, addresses: Mapping[str, int]) -> list[int | float | bytes]:
         """Return the kernel's arguments for the addresses of A, B and C."""
+        addresses = {**addresses, **{name: int(memory) for name, memory in self._padded_copies.items()}}
         arguments: list[int | float | bytes] = []
         for part, value in zip(each_format(self._formats), launch.arguments, strict=True):
             if isinstance(value, TensorMap):
                 layout = launch.layouts[value.matrix]
-                address = addresses[value.matrix]
                 element = self._element.of_results if value.matrix == "C" else self._element
+                address = addresses[value.memory]
                 arguments.append(encode(value, address, layout.lines, layout.leading, element))
             else:
                 arguments.append(passed_value(part, value, addresses))

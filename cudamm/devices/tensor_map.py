@@ -11,7 +11,7 @@ import ctypes
 
 from cudamm.compile.signature import TENSOR_MAP_BYTES
 from cudamm.errors import KernelError
-from cudamm.kernels.launch_plan import SWIZZLES, TensorMap
+from cudamm.kernels.launch_plan import SWIZZLES, TensorMap, padded_row_bytes
 from cudamm.kernels.method import ElementType
 
 # From cuda.h: CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle (by its bytes),
@@ -27,7 +27,7 @@ ALIGNMENT_BYTES = 64
 
 
 def encode(spec: TensorMap, address: int, rows: int, columns: int, element: ElementType) -> bytes:
-    """Return the 128 bytes of a tensor map of a row-major matrix, for a kernel's argument.
+    """Return the 128 bytes of a tensor map of a row-major matrix, or of its copy, for a kernel's argument.
 
     A column-major matrix is described as its transpose, which is row-major.
 
@@ -45,6 +45,7 @@ def encode(spec: TensorMap, address: int, rows: int, columns: int, element: Elem
         raise KernelError(
             f"this driver makes no tensor maps, which need a driver of CUDA 12 or later: {error}"
         ) from None
+    row_bytes = padded_row_bytes(columns, element) if spec.of_copy else columns * element.size_bytes
     memory = ctypes.create_string_buffer(TENSOR_MAP_BYTES + ALIGNMENT_BYTES)
     aligned = -(-ctypes.addressof(memory) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     # Columns come first: the driver's first dimension is the one whose elements are adjacent in memory.
@@ -54,7 +55,7 @@ def encode(spec: TensorMap, address: int, rows: int, columns: int, element: Elem
         ctypes.c_uint32(2),
         ctypes.c_void_p(address),
         (ctypes.c_uint64 * 2)(columns, rows),
-        (ctypes.c_uint64 * 1)(columns * element.size_bytes),
+        (ctypes.c_uint64 * 1)(row_bytes),
         (ctypes.c_uint32 * 2)(spec.box_columns, spec.box_rows),
         (ctypes.c_uint32 * 2)(1, 1),
         ctypes.c_int(INTERLEAVE_NONE),

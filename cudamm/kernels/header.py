@@ -61,6 +61,8 @@ _ONCE = (
 _REPEATED = ("param", "constant")
 TENSOR_MAP = "tensor_map("
 """The beginning of an argument that is a tensor map, such as `tensor_map(B, BK, BN)`."""
+PADDED_COPY = "padded("
+"""The beginning of an argument that is memory for a copy of a matrix, such as `padded(B)`, for a tensor map."""
 TENSOR_MAPS_NEED = "sm_90"
 LARGEST_FILE_BYTES = 1 << 20
 
@@ -474,7 +476,7 @@ def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
     needs = text.strip()
     if needs and not re.fullmatch(r"sm_[0-9]{2,3}a?", needs):
         raise UsageError(f"{path}: “needs: {text}” is not an architecture such as sm_90")
-    has_maps = any(argument.startswith(TENSOR_MAP) for argument in arguments)
+    has_maps = any(argument.startswith((TENSOR_MAP, PADDED_COPY)) for argument in arguments)
     if has_maps and (not needs or int(needs[3:].rstrip("a")) < int(TENSOR_MAPS_NEED[3:])):
         return TENSOR_MAPS_NEED
     return needs

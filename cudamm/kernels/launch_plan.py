@@ -23,6 +23,12 @@ LONGEST_BOX_SIDE = 256
 TENSOR_MAP_GRANULE_BYTES = 16
 """Rows of a tensor map's matrix, and of its boxes, are a multiple of this many bytes (ibid.)."""
 
+PADDED_COPIES: dict[str, MatrixName] = {"padded(A)": "A", "padded(B)": "B"}
+"""The arguments that are device memory for a copy of a matrix, which the kernel makes, and the matrix."""
+
+PADDED_ROW_BYTES = 128
+"""Rows of such a copy begin at multiples of this many bytes, a line of the L2 cache."""
+
 SWIZZLES = (0, 32, 64, 128)
 """Swizzle spans of a tensor map: bytes within which a copy reorders 16-byte pieces; 0: no swizzle."""
 
@@ -35,16 +41,23 @@ class TensorMap:
         box_rows, box_columns: size of the box that one copy moves, in elements. A matrix that lies in memory
             column by column is described as its transpose, so a row of the box is a part of a column.
         swizzle_bytes: one of SWIZZLES.
+        of_copy: whether it describes the padded copy of the matrix, one of PADDED_COPIES.
     """
 
     matrix: MatrixName
     box_rows: int
     box_columns: int
     swizzle_bytes: int = 0
+    of_copy: bool = False
+
+    @property
+    def memory(self) -> str:
+        """Return the name of what it describes: the matrix, or its padded copy."""
+        return f"padded({self.matrix})" if self.of_copy else self.matrix
 
 
-PlainArgument = MatrixName | int | float
-"""A matrix, or a number."""
+PlainArgument = str | int | float
+"""A matrix or its padded copy, by name, or a number."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,11 @@ class Limits:
     shared_bytes_per_block: int
     device: str = "this device"
     arch: str = ""
+
+
+def padded_row_bytes(columns: int, element: ElementType) -> int:
+    """Return the bytes from the beginning of a row of a padded copy to that of the next one."""
+    return -(-columns * element.size_bytes // PADDED_ROW_BYTES) * PADDED_ROW_BYTES
 
 
 def limits_of(architecture: Architecture) -> Limits:
@@ -122,11 +140,26 @@ class Launch:
         return {name: MatrixLayout(*of, name in self.column_major) for name, of in extents.items()}
 
     @property
+    def padded_copies(self) -> dict[str, MatrixLayout]:
+        """Return the padded copies that arguments name, and the layouts of their matrices."""
+        named = [a.memory for a in self.arguments if isinstance(a, TensorMap)] + self._plain_arguments
+        return {name: self.layouts[matrix] for name, matrix in PADDED_COPIES.items() if name in named}
+
+    @property
     def may_scale_output(self) -> bool:
         """Return whether an argument is 0.0, which may be the factor of the old C, as β is in BLAS."""
-        structs = [a.members for a in self.arguments if isinstance(a, StructValue)]
-        numbers = [a for arguments in (self.arguments, *structs) for a in arguments if isinstance(a, float)]
-        return 0.0 in numbers
+        return any(isinstance(a, float) and a == 0.0 for a in self._plain_arguments)
+
+    @property
+    def _plain_arguments(self) -> list[PlainArgument]:
+        """Return the arguments that are matrices or numbers, those in structs too."""
+        plain: list[PlainArgument] = []
+        for argument in self.arguments:
+            if isinstance(argument, StructValue):
+                plain += argument.members
+            elif not isinstance(argument, TensorMap):
+                plain.append(argument)
+        return plain
 
     @property
     def threads_per_block(self) -> int:
@@ -241,8 +274,8 @@ def _argument(variant: Variant, text: str, names: dict[str, int], scale: Scale) 
 
 
 def _value(variant: Variant, text: str, names: dict[str, int], scale: Scale) -> PlainArgument:
-    if text in ("A", "B", "C"):
-        return text  # type: ignore[return-value]
+    if text in ("A", "B", "C") or text in PADDED_COPIES:
+        return text
     if text.lower() in scale.names and text not in names:
         return scale.names[text.lower()]
     if is_decimal(text):
@@ -270,7 +303,8 @@ def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap
 
     The conditions are those of cuTensorMapEncodeTiled, whose error does not name the condition that fails.
     """
-    matrix, *numbers = split_at_commas(text.removeprefix(TENSOR_MAP).removesuffix(")"))
+    memory, *numbers = split_at_commas(text.removeprefix(TENSOR_MAP).removesuffix(")"))
+    matrix = PADDED_COPIES.get(memory, memory)
     if matrix not in ("A", "B", "C") or len(numbers) not in (2, 3) or not text.endswith(")"):
         raise UsageError(
             f"{variant}: “{text}” must have the form “tensor_map(A, BM, BK)”: a matrix, the rows and columns "
@@ -292,7 +326,7 @@ def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap
         )
     extent = _ADJACENT[matrix][matrix in variant.method.column_major]
     line = "column" if matrix in variant.method.column_major else "row"
-    if names[extent] * size % TENSOR_MAP_GRANULE_BYTES:
+    if memory == matrix and names[extent] * size % TENSOR_MAP_GRANULE_BYTES:
         raise UsageError(
             f"{variant}: a {line} of {matrix} has {names[extent] * size} bytes, and for {text} must have a "
             f"multiple of {TENSOR_MAP_GRANULE_BYTES}: add {extent} % {TENSOR_MAP_GRANULE_BYTES // size} == 0 "
@@ -303,4 +337,4 @@ def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap
             f"{variant}: a row of a box of {text} has {columns * size} bytes, and its swizzle allows at most "
             f"{swizzle}"
         )
-    return TensorMap(matrix, rows, columns, swizzle)  # type: ignore[arg-type]
+    return TensorMap(matrix, rows, columns, swizzle, memory != matrix)  # type: ignore[arg-type]

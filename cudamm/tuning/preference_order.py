@@ -11,6 +11,7 @@ larger ones. Some preferences have several tiles, and take the one that fills wh
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -63,6 +64,7 @@ class Preference:
             cut.
         narrowest: minimum of M and of N; half a tile, plus one.
         widest: maximum of the smaller one of M and N; 0: there is none.
+        unless_multiples_of: if both N and K are multiples of this number, the product is excluded; 0: none is.
         choices: tiles, the best of which `fitted` chooses for a product.
         fill: minimum share of the room in whole waves of the chosen tile that C fills.
         in_one_wave: values that replace others if the tiles are no more than the blocks of a wave.
@@ -83,6 +85,7 @@ class Preference:
     only: tuple[tuple[int, int], ...] = ()
     blocks: int = 0
     widest: int = 0
+    unless_multiples_of: int = 0
     choices: tuple[Tile, ...] = ()
     fill: float = 0.0
     in_one_wave: Mapping[str, int] = field(default_factory=dict)
@@ -119,6 +122,7 @@ class Preference:
             and (not self.only or architecture.capability in self.only)
             and min(shape.m, shape.n) >= self.narrowest
             and (not self.widest or min(shape.m, shape.n) <= self.widest)
+            and not (self.unless_multiples_of and math.gcd(shape.n, shape.k) % self.unless_multiples_of == 0)
             and tiles >= self.tiles * architecture.multiprocessors
         )
 
@@ -199,6 +203,12 @@ _FRAGMENTS = {"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "STAGES": 3}
 _FEW_FRAGMENTS = {"BM": 64, "BN": 64, "BK": 64, "WM": 32, "WN": 32, "STAGES": 3}
 
 PREFERENCES = (
+    # The other methods with tensor cores for 16-bit types need matrices that the host has padded.
+    Preference(
+        "aligned-copy", {"STAGES": 4, "STRIP": 16}, (128, 256), "wgmma, rows that begin anywhere",
+        narrowest=33, blocks=1, unless_multiples_of=8,
+        choices=(Tile(128, 256, {"BN": 256}), Tile(128, 128, {"BN": 128}, 0.85)),
+    ),
     # Methods for 16-bit types only. TFLOP/s in bfloat16: 581 at 1536 (tensor-stream-k: 445), 761 at 3072.
     Preference(
         "full-waves", {"BN": 128, "CLUSTER": 2, "STRIP": 16}, (256, 128),

@@ -5,7 +5,7 @@
 // types:     float16, bfloat16
 // ceiling:   16
 // param:     BN = 256 in 128, 256
-// param:     STAGES = 4 in 3, 4, 5, 6
+// param:     STAGES = 3 in 3, 4, 5, 6
 // param:     STRIP = 8 in 2, 4, 8, 16
 // param:     BLOCKS = 132 in 66, 114, 128, 132
 // args:      tensor_map(A, 128, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, 64, 64, 128), M, N, K

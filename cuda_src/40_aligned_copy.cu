@@ -6,7 +6,7 @@
 // ceiling:   16
 // param:     BN = 256 in 128, 256
 // param:     STAGES = 4 in 3, 4, 5, 6
-// param:     STRIP = 16 in 4, 8, 16, 32
+// param:     STRIP = 8 in 4, 8, 16, 32
 // param:     BLOCKS = 132 in 66, 114, 132
 // args:      tensor_map(padded(A), 128, 64, 128), tensor_map(padded(B), 64, 64, 128), M, N, K, A, B, C,
 //            padded(A), padded(B)

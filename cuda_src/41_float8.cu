@@ -6,7 +6,7 @@
 // ceiling:   32
 // layout:    B=column
 // param:     BN = 256 in 64, 128, 192, 256
-// param:     STAGES = 4 in 3, 4, 5, 6
+// param:     STAGES = 3 in 3, 4, 5, 6
 // param:     STRIP = 16 in 4, 8, 16, 32
 // param:     BLOCKS = 132 in 66, 114, 132
 // args:      tensor_map(A, 128, 128, 128), tensor_map(B, BN, 128, 128), tensor_map(C, 64, 64, 128), M, N, K

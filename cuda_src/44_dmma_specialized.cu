@@ -4,10 +4,10 @@
 // needs:     sm_90a
 // types:     float64
 // ceiling:   2
-// param:     BM = 128 in 64, 96, 128, 192
+// param:     BM = 128 in 64, 96, 112, 128, 192
 // param:     BN = 128 in 64, 96, 128, 192
 // param:     DEPTH = 16 in 16, 32
-// param:     WM = 32 in 32, 48, 64
+// param:     WM = 32 in 32, 48, 56, 64
 // param:     WN = 64 in 32, 48, 64
 // param:     STAGES = 5 in 3, 4, 5, 6
 // param:     STRIP = 8 in 4, 8, 16

@@ -62,7 +62,7 @@ _REPEATED = ("param", "constant")
 TENSOR_MAP = "tensor_map("
 """The beginning of an argument that is a tensor map, such as `tensor_map(B, BK, BN)`."""
 PADDED_COPY = "padded("
-"""The beginning of an argument that is memory for a copy of a matrix, such as `padded(B)`, for a tensor map."""
+"""The beginning of an argument that is memory for a copy of a matrix, such as `padded(B)`."""
 TENSOR_MAPS_NEED = "sm_90"
 LARGEST_FILE_BYTES = 1 << 20
 

@@ -24,6 +24,9 @@ from cudamm.kernels.problem import Shape
 from cudamm.kernels.variant import Variant
 from cudamm.tuning.place import Place
 
+_LINE_ELEMENTS = 64
+"""Number of 16-bit elements in 128 bytes."""
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -64,10 +67,12 @@ class Preference:
             cut.
         narrowest: minimum of M and of N; half a tile, plus one.
         widest: maximum of the smaller one of M and N; 0: there is none.
-        unless_multiples_of: if both N and K are multiples of this number, the product is excluded; 0: none is.
+        unless_multiples_of: a product is excluded if N and K are multiples of this number; 0: none is.
         choices: tiles, the best of which `fitted` chooses for a product.
         fill: minimum share of the room in whole waves of the chosen tile that C fills.
-        in_one_wave: values that replace others if the tiles are no more than the blocks of a wave.
+        in_one_wave: values that replace others if the tiles are no more than the blocks of a wave, and rows
+            begin at multiples of the 128 bytes that the copy engine reads at a time. (If they do not, blocks
+            that share what they load are faster even then: 220 TFLOP/s at 1000 instead of 187.)
         since: oldest compute capability; the method's header may require a newer one.
         only: compute capabilities, if others are excluded.
         blocks: maximum BLOCKS for each multiprocessor if the grid does not grow with C; 0: the grid grows
@@ -101,7 +106,8 @@ class Preference:
         best = max(self.choices, key=lambda tile: tile.filled(shape, blocks) * tile.rate)
         if best.filled(shape, blocks) < self.fill:
             return None
-        in_one_wave = self.in_one_wave if best.count(shape) <= blocks else {}
+        is_aligned = math.gcd(shape.n, shape.k) % _LINE_ELEMENTS == 0
+        in_one_wave = self.in_one_wave if best.count(shape) <= blocks and is_aligned else {}
         parameters = {**self.parameters, **best.parameters, **in_one_wave}
         return dataclasses.replace(self, tile=(best.rows, best.columns), parameters=parameters, choices=())
 
@@ -170,32 +176,42 @@ _SMALL_DOUBLE = {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "STAGES": 4}
 # The rates are ratios of rates measured at sizes whose waves the tiles fill. Those of the heights 128 and 192
 # in tf32, and of 64 columns in float8, are estimates.
 _TF32_HEIGHTS = (
-    Tile(256, 128, {"BM": 256, "STAGES": 3}),
+    Tile(256, 128, {"BM": 256, "STAGES": 4}),
     Tile(192, 128, {"BM": 192, "STAGES": 4}, 0.9),
     Tile(128, 128, {"BM": 128, "STAGES": 5}, 0.75),
     Tile(64, 128, {"BM": 64, "STAGES": 4}, 0.5),
 )
 _FLOAT8_TILES = (
-    Tile(128, 256, {"BN": 256, "STAGES": 3}),
-    Tile(128, 192, {"BN": 192, "STAGES": 4}),
-    Tile(128, 128, {"BN": 128, "STAGES": 4}, 0.92),
-    Tile(128, 64, {"BN": 64, "STAGES": 5}, 0.6),
+    Tile(128, 256, {"BN": 256, "STAGES": 3, "STRIP": 8}),
+    Tile(128, 192, {"BN": 192, "STAGES": 4, "STRIP": 16}),
+    Tile(128, 128, {"BN": 128, "STAGES": 4, "STRIP": 16}, 0.92),
+    Tile(128, 64, {"BN": 64, "STAGES": 5, "STRIP": 16}, 0.6),
 )
 _DOUBLE_TILES = (
     Tile(128, 128, {"BM": 128, "BN": 128, "WM": 32, "WN": 64, "STAGES": 5}),
+    Tile(112, 128, {"BM": 112, "BN": 128, "WM": 56, "WN": 32, "STAGES": 5}),
     Tile(96, 192, {"BM": 96, "BN": 192, "WM": 48, "WN": 48, "STAGES": 5}),
     Tile(64, 128, {"BM": 64, "BN": 128, "WM": 32, "WN": 32, "STAGES": 6}, 0.93),
 )
 
 _HEIGHTS = tuple(
-    Tile(rows, 128, {"BM": rows, "STAGES": stages, "STORE_ROWS": stored}, _share_of_shared_memory_rate(rows))
+    Tile(
+        rows, 128, {"BM": rows, "BN": 128, "STAGES": stages, "STORE_ROWS": stored},
+        _share_of_shared_memory_rate(rows),
+    )
     for rows, stages, stored in (
         (256, 4, 64), (224, 4, 32), (192, 4, 96), (160, 5, 32), (144, 4, 48), (128, 4, 64), (96, 6, 96),
         (64, 6, 64),
     )
 )  # fmt: skip
+# TFLOP/s at 1024: 338, and 313 with tiles of 64 x 128, which are as many.
+_TALL_TILE = Tile(128, 64, {"BM": 128, "BN": 64, "STAGES": 6, "STORE_ROWS": 32}, 0.61)
 _FEW_COLUMNS = {"BM": 64, "BN": 64, "STAGES": 10, "STORE_ROWS": 32, "CLUSTER": 1, "STRIP": 8}
 
+_WIDE_TILES = (
+    Tile(128, 256, {"BN": 256, "STAGES": 3, "STRIP": 16}),
+    Tile(128, 192, {"BN": 192, "STAGES": 4, "STRIP": 8}, 0.98),
+)
 _WIDE_TILE = {"BN": 256, "STAGES": 3, "STRIP": 16}
 _SQUARE_TILE = {"BN": 128, "STAGES": 5, "STRIP": 16}
 _NARROW_TILE = {"BN": 64, "STAGES": 5, "STRIP": 16}
@@ -205,15 +221,21 @@ _FEW_FRAGMENTS = {"BM": 64, "BN": 64, "BK": 64, "WM": 32, "WN": 32, "STAGES": 3}
 PREFERENCES = (
     # The other methods with tensor cores for 16-bit types need matrices that the host has padded.
     Preference(
-        "aligned-copy", {"STAGES": 4, "STRIP": 16}, (128, 256), "wgmma, rows that begin anywhere",
+        "aligned-copy", {"STAGES": 4, "STRIP": 8}, (128, 256), "wgmma, rows that begin anywhere",
         narrowest=33, blocks=1, unless_multiples_of=8,
-        choices=(Tile(128, 256, {"BN": 256}), Tile(128, 128, {"BN": 128}, 0.85)),
+        choices=(Tile(128, 256, {"BN": 256}), Tile(128, 128, {"BN": 128}, 0.92)),
     ),
-    # Methods for 16-bit types only. TFLOP/s in bfloat16: 581 at 1536 (tensor-stream-k: 445), 761 at 3072.
+    # Methods for 16-bit types only. TFLOP/s in bfloat16: 801 at 8192 (full-waves: 787), 758 at 3072.
     Preference(
-        "full-waves", {"BN": 128, "CLUSTER": 2, "STRIP": 16}, (256, 128),
+        "persistent", {}, (128, 256), "wgmma, large tiles that fill whole waves",
+        narrowest=65, blocks=1, choices=_WIDE_TILES, fill=0.95, in_one_wave={"STAGES": 4, "STRIP": 4},
+    ),
+    # TFLOP/s in bfloat16: 585 at 1536 (tensor-stream-k: 445), 787 at 5120 (tensor-stream-k: 761).
+    Preference(
+        "full-waves", {"CLUSTER": 2, "STRIP": 16}, (256, 128),
         "wgmma, tiles that fill whole waves",
-        narrowest=33, blocks=1, choices=_HEIGHTS, fill=0.75, in_one_wave={"CLUSTER": 1, "STRIP": 4},
+        narrowest=33, blocks=1, choices=(*_HEIGHTS, _TALL_TILE), fill=0.75,
+        in_one_wave={"CLUSTER": 1, "STRIP": 4},
     ),
     # TFLOP/s at 8192x64x8192: 228 (tensor-stream-k: 195).
     Preference(
@@ -240,7 +262,7 @@ PREFERENCES = (
     Preference("mma", _FEW_FRAGMENTS, (64, 64), "tensor cores, tiles of 64 x 64", narrowest=17),
     # Methods for float8_e4m3 only. TFLOP/s: 1367 at 4096, and 1430 at 8192 with 192 columns.
     Preference(
-        "float8", {"STRIP": 16}, (128, 256), "wgmma, tiles of a width that fills whole waves",
+        "float8", {}, (128, 256), "wgmma, tiles of a width that fills whole waves",
         narrowest=33, blocks=1, choices=_FLOAT8_TILES,
     ),
     # Methods for float32 only. TFLOP/s of bf16x9 on an H200, by its table: 78 at 4096, and 31 at 768 with 36
@@ -268,7 +290,7 @@ PREFERENCES = (
     ),
     # TFLOP/s in tf32: 384 at 4096, and 178 at 1024 with 64 rows.
     Preference(
-        "register-operand", {"STRIP": 16}, (256, 128), "wgmma, tiles of a height that fills whole waves",
+        "register-operand", {"STRIP": 4}, (256, 128), "wgmma, tiles of a height that fills whole waves",
         narrowest=65, blocks=1, choices=_TF32_HEIGHTS,
     ),
     # TFLOP/s in tf32: 105 at 4096.

@@ -31,7 +31,7 @@ FLOAT32 = ELEMENT_TYPES["float32"]
 PIPELINES = (
     "async-ring", "fragment-prefetch", "lean-loop", "async-copy", "tma", "sliced-k", "stream-k", "mma",
     "mma-tf32", "dmma", "wgmma", "warp-specialized", "persistent", "cluster", "bf16x9", "tensor-stream-k",
-    "register-operand", "unaligned", "float8", "full-waves", "dmma-pipelined", "dmma-specialized",
+    "register-operand", "aligned-copy", "float8", "full-waves", "dmma-pipelined", "dmma-specialized",
 )  # fmt: skip
 
 

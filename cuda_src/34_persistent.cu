@@ -23,8 +23,8 @@
 // producer has long begun to load for the next one.
 //
 // The consumers store their results in shared memory, swizzled as the other tiles. The copy engine writes them to C
-// from there, in whole rows of 128 bytes, while the consumers compute the next tile. They wait for the engine only
-// before they store results in that memory again.
+// from there, in whole rows of 128 bytes, while the consumers compute the next tile. Each warpgroup has two boxes of 64
+// columns there: it fills one while the engine reads the other (`store_boxes` in hopper.cuh).
 //
 // The order of the tiles is written in the kernel now. The blocks walk through strips of STRIP rows of tiles: at any
 // time they work on tiles that lie close together, and most of what a block loads is in the L2 cache, because another

@@ -37,10 +37,9 @@
 // 256 rows shared memory is busy as long as the tensor cores are, with 64 rows 1.75 times as long. So the best height
 // balances this against the waves that it fills. `best` computes it for every problem.
 //
-// A fourth stage is worth more than room for the whole tile of C. So each warpgroup has two boxes, each for STORE_ROWS
-// rows of its results: it fills one while the engine stores the other. With CLUSTER=2 two blocks that compute
-// neighbouring tiles load the same tile of A, and each loads half of it for both (see `cluster`). This pays with more
-// than one wave. BN=64 is for matrices with few columns.
+// As in `persistent` each warpgroup has two boxes for its results, here of STORE_ROWS rows. With CLUSTER=2 two blocks
+// that compute neighbouring tiles load the same tile of A, and each loads half of it for both (see `cluster`). This
+// pays with more than one wave. BN=64 is for matrices with few columns.
 //
 //     cudamm show --diff cluster full-waves --dtype float16
 

@@ -50,7 +50,6 @@ def measured_hot() -> dict[str, dict[tuple[int, str], str]]:
     for title in (
         "Steps from warp-tile to async-copy",
         "Tensor cores",
-        "Clusters and cut tiles",
         "Tensor cores in float64",
         "Float64 without pauses",
         "Float8",

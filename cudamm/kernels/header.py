@@ -472,11 +472,11 @@ def _parse_layout(path: Path, text: str) -> tuple[MatrixName, ...]:
 
 
 def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
-    """Parse an architecture such as `sm_80` or `sm_90a`; a tensor map raises it to at least sm_90."""
+    """Parse an architecture such as `sm_80` or `sm_90a`; tensor maps and padded copies need sm_90."""
     needs = text.strip()
     if needs and not re.fullmatch(r"sm_[0-9]{2,3}a?", needs):
         raise UsageError(f"{path}: “needs: {text}” is not an architecture such as sm_90")
-    has_maps = any(argument.startswith((TENSOR_MAP, PADDED_COPY)) for argument in arguments)
+    has_maps = any(TENSOR_MAP in argument or PADDED_COPY in argument for argument in arguments)
     if has_maps and (not needs or int(needs[3:].rstrip("a")) < int(TENSOR_MAPS_NEED[3:])):
         return TENSOR_MAPS_NEED
     return needs

@@ -1174,21 +1174,23 @@ def register_operand(page: Page) -> None:
     page.legend(("what a warp reads: 4 words of each of two pieces in 4 rows", B_COLOUR))
 
 
-def unaligned(page: Page) -> None:
-    in_piece, rows = 8, 10
-    panel = page.panel(120, 66, 600, 230, (0, 3 * in_piece), (0, rows))
-    panel.title("the first 8 elements of rows of 2,049")
-    for row in range(rows):
-        first = row * 2049 % in_piece
-        is_same_warp = row % in_piece == 1
-        panel.box(first, row, in_piece, 1, A_COLOUR if is_same_warp else pale(A_COLOUR))
-    for piece in range(4):
-        panel.box(piece * in_piece - 0.05, 0, 0.1, rows, INK)
-    panel.below(ticks={(i + 0.5) * in_piece: f"piece {i} of 16 bytes" for i in range(3)}, size=11)
-    panel.beside(names={row + 0.5: f"row {row}" for row in range(rows)})
-    page.legend(
-        ("rows of one warp: shifted by one element", A_COLOUR), ("rows of other warps", pale(A_COLOUR))
-    )
+def aligned_copy(page: Page) -> None:
+    in_piece, rows, length = 8, 10, 2049
+    copied_length = -(-length // 64) * 64  # rows of the copy begin at multiples of 128 bytes
+    for left, title, of_row in (
+        (100, f"the first 8 elements of rows of {length:,}", length),
+        (490, "the same elements in the copy", copied_length),
+    ):
+        panel = page.panel(left, 66, 320, 230, (0, 2 * in_piece), (0, rows))
+        panel.title(title)
+        for row in range(rows):
+            first = row * of_row % in_piece
+            panel.box(first, row, in_piece, 1, pale(A_COLOUR) if first else A_COLOUR)
+        for piece in range(3):
+            panel.box(piece * in_piece - 0.05, 0, 0.1, rows, INK)
+        panel.below(ticks={(i + 0.5) * in_piece: "a piece of 16 bytes" for i in range(2)}, size=11)
+        panel.beside(names={row + 0.5: f"row {row}" for row in range(rows)})
+    page.legend(("fill a piece: the copy engine takes the row", A_COLOUR), ("in two pieces", pale(A_COLOUR)))
 
 
 def float8(page: Page) -> None:
@@ -1750,7 +1752,7 @@ FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_c
            shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
            fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma,
            wgmma, warp_specialized, persistent, cluster, bf16x9, tensor_stream_k, mma_tf32, register_operand,
-           unaligned, float8, full_waves, dmma_pipelined, dmma_specialized)  # fmt: skip
+           aligned_copy, float8, full_waves, dmma_pipelined, dmma_specialized)  # fmt: skip
 
 
 def main() -> None:

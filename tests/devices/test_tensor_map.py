@@ -36,9 +36,9 @@ from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError
 from cudamm.kernels.launch_plan import TensorMap
-matrix, rows, columns, swizzle, address, m, n, element = json.loads(sys.argv[1])
+matrix, rows, columns, swizzle, address, m, n, element, *of_copy = json.loads(sys.argv[1])
 try:
-    made = encode(TensorMap(matrix, rows, columns, swizzle), address, m, n, ELEMENT_TYPES[element])
+    made = encode(TensorMap(matrix, rows, columns, swizzle, *of_copy), address, m, n, ELEMENT_TYPES[element])
 except KernelError as error:
     sys.exit(str(error))
 print(json.dumps(struct.unpack("16Q", made)))
@@ -76,6 +76,12 @@ def test_the_driver_gets_columns_before_rows(ask: Ask, element: str, size: int, 
     assert arguments == [
         data_type, 2, 4096, 1000, 500, 1000 * size, 32, 128, 1, 1, interleave, swizzle, promotion, fill
     ]  # fmt: skip
+
+
+def test_the_rows_of_a_padded_copy_begin_at_multiples_of_128_bytes(ask: Ask) -> None:
+    completed = ask("A", 128, 32, 64, 4096, 500, 1001, "float32", True)
+    assert completed.returncode == 0, completed.stderr
+    assert json.loads(completed.stdout)[3:6] == [1001, 500, 32 * 128]
 
 
 def test_a_map_that_the_driver_refuses_is_a_failed_row(ask: Ask) -> None:

@@ -12,7 +12,7 @@ from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.kernels.chosen_cases import usual_sizes
 from cudamm.kernels.header import Overrides, parse_method, read_method
 from cudamm.kernels.ladder import find
-from cudamm.kernels.launch_plan import Launch, Limits, TensorMap, check, plan
+from cudamm.kernels.launch_plan import Launch, Limits, StructValue, TensorMap, check, padded_row_bytes, plan
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.variant import Variant, variants
@@ -85,6 +85,26 @@ def test_arguments_may_be_tensor_maps(write_kernel: WriteKernel) -> None:
     variant = headerless(write_kernel, args="tensor_map(A, 64, 32, 32 * element), tensor_map(B, 8, N), C, K")
     launch = plan(variant, Shape(5, 64, 36), FLOAT32)
     assert launch.arguments == (TensorMap("A", 64, 32, 128), TensorMap("B", 8, 64, 0), "C", 36)
+
+
+def test_arguments_may_be_padded_copies_and_their_tensor_maps(write_kernel: WriteKernel) -> None:
+    """The rows of the matrix itself, of 28 bytes, are too irregular for a tensor map."""
+    variant = headerless(write_kernel, args="tensor_map(padded(A), 8, 32, 128), A, {padded(B), K}, C")
+    launch = plan(variant, Shape(5, 6, 7), FLOAT32)
+    assert launch.shape == Shape(5, 6, 7)
+    copy = TensorMap("A", 8, 32, 128, of_copy=True)
+    assert launch.arguments == (copy, "A", StructValue(("padded(B)", 7)), "C")
+    assert {name: (of.lines, of.leading) for name, of in launch.padded_copies.items()} == {
+        "padded(A)": (5, 7), "padded(B)": (7, 6),
+    }  # fmt: skip
+    assert [padded_row_bytes(columns, FLOAT32) for columns in (1, 32, 33)] == [128, 128, 256]
+    assert variant.method.needs == "sm_90"
+
+
+def test_there_is_no_padded_copy_of_the_output(write_kernel: WriteKernel) -> None:
+    for argument in ("padded(C)", "tensor_map(padded(C), 8, 8)"):
+        with pytest.raises(UsageError, match=r"padded\(C\)"):
+            plan(headerless(write_kernel, args=argument), Shape(8, 8, 8), FLOAT32)
 
 
 def test_a_tensor_map_of_a_matrix_stored_by_column_describes_its_transpose(write_kernel: WriteKernel) -> None:

@@ -18,7 +18,7 @@ from cudamm.kernels.header import Overrides, read_method
 from cudamm.kernels.ladder import find, ladder, methods
 from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.method import ELEMENT_TYPES
-from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import Variant
 from cudamm.tuning import known_best
 from cudamm.tuning.best_choice import choose, resolve
@@ -382,7 +382,7 @@ def test_the_order_follows_the_rates_measured_on_an_h200() -> None:
         ("sm_90", "float32", "4096x4096x4096", "bf16x9"),
         ("sm_90", "float32", "512x512x512", "stream-k"),
         ("sm_90", "float32", "64x64x65536", "stream-k"),
-        ("sm_90", "bfloat16", "4096x4096x4096", "full-waves"),
+        ("sm_90", "bfloat16", "4096x4096x4096", "persistent"),
         ("sm_90", "bfloat16", "8192x64x8192", "full-waves"),
         ("sm_90", "bfloat16", "512x512x512", "tensor-stream-k"),
         ("sm_90", "float64", "4096x4096x4096", "dmma-specialized"),
@@ -417,19 +417,45 @@ def test_the_first_method_whose_condition_holds_is_chosen(
 @pytest.mark.parametrize(
     ("text", "tile"),
     [
-        ("1024x1024x1024", (64, 128)),  # 128 tiles on 132 multiprocessors
+        ("1024x1024x1024", (128, 64)),  # 128 tiles on 132 multiprocessors
         ("1536x1536x1536", (144, 128)),  # 132
-        ("2048x2048x2048", (256, 128)),  # 128
-        ("3072x3072x3072", (192, 128)),  # 384 of 396 in three waves
         ("5120x5120x5120", (224, 128)),  # 920 of 924
-        ("8192x8192x8192", (256, 128)),
         ("256x8192x1024", (128, 128)),  # 128
         ("8192x64x8192", (64, 64)),  # 128
     ],
 )
 def test_the_height_of_a_tile_fills_the_waves(text: str, tile: tuple[int, int]) -> None:
-    params = preferred_at(text, HOPPER, "bfloat16").params
-    assert (params["BM"], params["BN"]) == tile
+    variant = preferred_at(text, HOPPER, "bfloat16")
+    assert variant.method.name == "full-waves"
+    assert (variant.params["BM"], variant.params["BN"]) == tile
+
+
+@pytest.mark.parametrize(
+    ("edge", "params"),
+    [
+        (2048, {"BN": 256, "STAGES": 4, "STRIP": 4}),  # 128 tiles, one wave
+        (3072, {"BN": 192, "STAGES": 4, "STRIP": 8}),  # 384 of 396 in three waves
+        (8192, {"BN": 256, "STAGES": 3, "STRIP": 16}),
+    ],
+)
+def test_large_tiles_are_preferred_where_they_fill_the_waves(edge: int, params: dict[str, int]) -> None:
+    variant = preferred_at(f"{edge}x{edge}x{edge}", HOPPER, "bfloat16")
+    assert variant.method.name == "persistent" and params.items() <= variant.params.items()
+
+
+@pytest.mark.parametrize(
+    ("text", "method"), [("4096x4095x4096", "aligned-copy"), ("4095x4096x4096", "persistent")]
+)
+def test_rows_that_begin_anywhere_are_not_padded(text: str, method: str) -> None:
+    """N and K are the lengths of rows, and M is not."""
+    variant, shape = preferred_at(text, HOPPER, "bfloat16"), parse_shape(text)
+    assert variant.method.name == method
+    assert plan(variant, shape, ELEMENT_TYPES["bfloat16"]).shape == shape
+
+
+def test_blocks_share_loads_in_one_wave_if_rows_begin_within_lines() -> None:
+    clusters = [preferred_at(f"{n}x{n}x{n}", HOPPER, "bfloat16").params["CLUSTER"] for n in (1000, 1024)]
+    assert clusters == [2, 1]
 
 
 def test_a_gpu_with_fewer_multiprocessors_gets_another_height() -> None:

@@ -61,6 +61,15 @@ __device__ __forceinline__ void add(float4 &sums, const float4 &part) {
     sums.x += part.x, sums.y += part.y, sums.z += part.z, sums.w += part.w;
 }
 
+// As atomicInc: adds 1, or returns to 0 after `last`, and returns the old number. What the thread's warp wrote before its
+// last __syncwarp is visible to a warp whose thread sees the new number, after its next __syncwarp.
+__device__ __forceinline__ unsigned count_written(unsigned *number, unsigned last) {
+    unsigned before;
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(before) : "l"(__cvta_generic_to_global(number)), "r"(last) : "memory");
+    return before;
+}
+
 // Adds up the parts of all clusters, if this warp is the last one to have its part. Returns whether it is: then it has
 // the tile's sums.
 __device__ __forceinline__ bool complete(int tile, int cluster, int eighth, float4 &sums) {
@@ -69,11 +78,7 @@ __device__ __forceinline__ bool complete(int tile, int cluster, int eighth, floa
     __stcg(&parts[first + cluster][eighth][thread], sums);
     __syncwarp();
     unsigned before = 0;  // number of clusters that have written this piece before
-    if (lane == 0) {
-        __threadfence();  // whoever sees this arrival sees what the warp has written
-        before = atomicInc(&written[tile][eighth][thread / 32], CLUSTERS - 1);  // after CLUSTERS - 1 follows 0
-        __threadfence();
-    }
+    if (lane == 0) before = count_written(&written[tile][eighth][thread / 32], CLUSTERS - 1);
     __syncwarp();
     if (__shfl_sync(~0u, before, 0) != CLUSTERS - 1) return false;
 
@@ -86,7 +91,7 @@ __device__ __forceinline__ bool complete(int tile, int cluster, int eighth, floa
     return true;
 }
 
-__global__ void __cluster_dims__(CLUSTER_BLOCKS, 1, 1) __launch_bounds__(CONSUMER_THREADS + 32)
+__global__ void __cluster_dims__(CLUSTER_BLOCKS, 1, 1) __launch_bounds__(CONSUMER_THREADS + 32, 1)
 tensor_split_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtensorMap map_B,
                int M, int N, int K, element *C) {
     Barrier *const full = (Barrier *)(ring + STAGES * STAGE_BYTES), *const empty = full + STAGES;
@@ -149,7 +154,6 @@ tensor_split_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant_
     float4 eighth = pieces[0];
 #pragma unroll
     for (int i = 1; i < CLUSTER_BLOCKS; ++i) add(eighth, pieces[i]);
-    cluster_arrive();  // this thread has read what it needs from other blocks
 
     // Store the results. An eighth has 8 columns: `multiply_add` in hopper.cuh describes which sums a thread holds.
     if (CLUSTERS == 1 || complete(blockIdx.z * gridDim.y + blockIdx.y, cluster, rank, eighth)) {
@@ -158,5 +162,5 @@ tensor_split_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant_
         if (row + 8 < M && col < N)
             *(unsigned *)&C[(size_t)(row + 8) * N + col] = rounded_pair<element>(eighth.z, eighth.w);
     }
-    cluster_wait();  // the block's shared memory must outlive what others read from it
+    cluster_sync();  // the block's shared memory must outlive what others read from it
 }

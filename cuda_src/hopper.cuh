@@ -367,14 +367,9 @@ __device__ __forceinline__ float4 load_at(const float4 *source, int block) {
     return value;
 }
 
-// The two halves of a barrier for all threads of the cluster. What threads wrote before they arrived is visible to all
-// that have waited, and what they read before is read. Between the halves a thread can do other work.
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" : : : "memory"); }
-__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" : : : "memory"); }
-
 // Wait for all threads of the cluster. What they wrote before, also to barriers, is visible to all afterwards.
 __device__ __forceinline__ void cluster_sync() {
-    asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
-    cluster_arrive();
-    cluster_wait();
+    asm volatile("fence.mbarrier_init.release.cluster;\n"
+                 "barrier.cluster.arrive.release;\n"
+                 "barrier.cluster.wait.acquire;" : : : "memory");
 }

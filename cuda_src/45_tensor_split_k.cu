@@ -9,60 +9,57 @@
 // param:     STAGES = 7 in 4, 6, 7, 8, 12
 // args:      tensor_map(A, 64, 64, 128), tensor_map(B, 64, 64, 128), M, N, K, C
 // threads:   160
-// grid:      8 * CLUSTERS, ceil(N / 64), ceil(M / 64)
+// grid:      8 * min(CLUSTERS, max(1, 256 // (ceil(M / 64) * ceil(N / 64)))), ceil(N / 64), ceil(M / 64)
 // shared-bytes: STAGES * (2 * 64 * 64 * sizeof(element) + 16)
 // requires:  N % 8 == 0, K % 8 == 0, CLUSTERS >= 1, CLUSTERS <= 32, STAGES >= 2,
-//            STAGES * (2 * 64 * 64 * sizeof(element) + 16) <= 227 * 1024,
-//            CLUSTERS == 1 or ceil(M / 64) * ceil(N / 64) * CLUSTERS <= 256
-// traffic:   (M * K * ceil(N / 64) + K * N * ceil(M / 64)) * sizeof(element)
-//            + (CLUSTERS > 1) * ceil(M / 64) * ceil(N / 64) * CLUSTERS * 64 * 64 * 4,
-//            M * N * sizeof(element) + (CLUSTERS > 1) * ceil(M / 64) * ceil(N / 64) * CLUSTERS * 64 * 64 * 4
+//            STAGES * (2 * 64 * 64 * sizeof(element) + 16) <= 227 * 1024
 //
-// A product of 64 x 64 x 65536 has a single tile, and its sums are 65,536 long. `tensor-stream-k` cuts them into a part
-// for each multiprocessor. Each part is written to device memory, a block that adds parts waits for them there and
-// reads them one after the other, and its own sum waits for another block. Here most additions need no device memory.
+// A product of 64 x 64 x 65536 has a single tile, and each of its sums has 65,536 terms. `tensor-stream-k` cuts it into
+// a part for each multiprocessor. The parts go through device memory: a block waits for those of its group, reads them
+// one after the other, and passes their sum on to another block, which waits for it. Here most parts never leave the
+// multiprocessors.
 //
-// Eight blocks form a cluster (see `cluster`). Each multiplies its share of the steps along k. Then it writes its sums
-// into its own shared memory, and all wait at a barrier of the cluster. Now each block adds up one eighth of the tile:
-// it reads this eighth from the shared memory of all eight blocks. So all blocks add at the same time, and each reads
-// 2 kB from every block.
+// Eight blocks form a cluster (see `cluster`), and each multiplies its share of the steps along k. Then it writes its
+// sums into its own shared memory, and all blocks of the cluster meet at a barrier. Now each block adds up one eighth
+// of the tile, which it reads from the shared memory of all eight. So all blocks add at the same time.
 //
-// A cluster can have only 8 blocks on every GPU, but 128 blocks should load. So CLUSTERS clusters compute the tile, and
-// only their sums go through device memory: one part for each cluster instead of one for each block. Nobody waits for a
-// part. Warps that have written the same piece of the tile count themselves; the one that comes last knows that all
-// parts are there. It reads them at the same time, and adds them in the order of the clusters. Therefore the result
-// does not depend on who was last, and the blocks need not all run at the same time.
+// On every GPU a cluster may have 8 blocks, but not more. A single cluster would keep only 8 multiprocessors busy. So
+// up to CLUSTERS of them compute a tile, and only their sums go through device memory: a part for each cluster, in
+// pieces, one for each warp. Nobody waits for a part. A warp that has written its piece counts itself, and the one that
+// comes last knows that the other clusters have written theirs. It reads them all at the same time, and adds them in
+// the order of the clusters. So the result does not depend on who is last, and not all blocks have to run at the same
+// time. There is room for the parts of 256 clusters. With more than 16 tiles, each has fewer than 16 of them, and from
+// 129 tiles on one.
 //
-// A warp adds up only sums that were computed by the warps of its number, and a thread those of the threads of its
-// number. So a thread's sums lie in shared memory as they lie in its registers: four make a piece of 16 bytes, and the
-// pieces of neighbouring threads are neighbours. Neither writing nor reading them has bank conflicts.
+// A thread adds only sums that threads of the same number hold. So these lie in shared memory as in the registers: four
+// are 16 bytes, and those of neighbouring threads are neighbours. There are no bank conflicts.
 //
-// The ring is small enough for two blocks on a multiprocessor. Not every part of a GPU has a multiple of 8
-// multiprocessors, so 16 clusters may not find 128 free ones.
+// With STAGES=7 there is room for two blocks on a multiprocessor. A cluster lies within a part of the GPU, and if the
+// number of its multiprocessors is no multiple of 8, some of them would have no block, and some clusters would have to
+// wait.
 //
 //     cudamm show --diff tensor-stream-k tensor-split-k --dtype float16
 
 #include "hopper.cuh"
 
 const int BM = 64, BN = 64;
-const int CLUSTER_BLOCKS = 8, SHARERS = CLUSTERS * CLUSTER_BLOCKS;  // blocks that share a tile
+const int CLUSTER_BLOCKS = 8, CONSUMER_THREADS = 128;
 const int A_BYTES = BM * ROW_BYTES, STAGE_BYTES = A_BYTES + BAND_BYTES;
-const int CONSUMER_THREADS = 128, PRODUCER_WARP = CONSUMER_THREADS / 32;
 
 extern __shared__ __align__(1024) char ring[];
 
-// Parts of tiles, one for each cluster, in eighths; and for each piece of a tile that a warp adds up, the number of
-// clusters that have written it. These numbers are 0 again at the end. Only one launch at a time may use both.
-const int MOST_PARTS = CLUSTERS == 1 ? 1 : 256;
-__device__ float4 parts[MOST_PARTS][CLUSTER_BLOCKS][CONSUMER_THREADS];
-__device__ unsigned written[MOST_PARTS][CLUSTER_BLOCKS][CONSUMER_THREADS / 32];
+// The parts of all clusters, in eighths; and for each piece of a tile that a warp adds up, the number of clusters that
+// have written theirs, which is 0 again at the end. Only one launch at a time may use them.
+const int MOST_CLUSTERS = 256;
+__device__ float4 parts[MOST_CLUSTERS][CLUSTER_BLOCKS][CONSUMER_THREADS];
+__device__ unsigned written[MOST_CLUSTERS][CLUSTER_BLOCKS][CONSUMER_THREADS / 32];
 
 __device__ __forceinline__ void add(float4 &sums, const float4 &part) {
     sums.x += part.x, sums.y += part.y, sums.z += part.z, sums.w += part.w;
 }
 
-// As atomicInc: adds 1, or returns to 0 after `last`, and returns the old number. What the thread's warp wrote before its
-// last __syncwarp is visible to a warp whose thread sees the new number, after its next __syncwarp.
+// As atomicInc: adds 1, or returns to 0 after `last`, and returns the old number. What the warp has written before its
+// last __syncwarp is visible to every warp in which a thread counts later, after its next __syncwarp.
 __device__ __forceinline__ unsigned count_written(unsigned *number, unsigned last) {
     unsigned before;
     asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
@@ -70,24 +67,24 @@ __device__ __forceinline__ unsigned count_written(unsigned *number, unsigned las
     return before;
 }
 
-// Adds up the parts of all clusters, if this warp is the last one to have its part. Returns whether it is: then it has
-// the tile's sums.
-__device__ __forceinline__ bool complete(int tile, int cluster, int eighth, float4 &sums) {
-    const int thread = threadIdx.x, lane = thread % 32;
-    const int first = tile * CLUSTERS;  // the part of the tile's first cluster
+// Writes this warp's piece of an eighth as a part. The last cluster's warp then adds up the pieces of all clusters.
+// Returns whether this warp is that one: then it has the tile's sums.
+__device__ __forceinline__ bool complete(int tile, int cluster, int clusters, int eighth, float4 &sums) {
+    const int thread = threadIdx.x, first = tile * clusters;  // the tile's first part
     __stcg(&parts[first + cluster][eighth][thread], sums);
     __syncwarp();
     unsigned before = 0;  // number of clusters that have written this piece before
-    if (lane == 0) before = count_written(&written[tile][eighth][thread / 32], CLUSTERS - 1);
+    if (thread % 32 == 0) before = count_written(&written[tile][eighth][thread / 32], clusters - 1);
     __syncwarp();
-    if (__shfl_sync(~0u, before, 0) != CLUSTERS - 1) return false;
+    if (__shfl_sync(~0u, before, 0) != clusters - 1) return false;
 
-    float4 all[CLUSTERS];
+    float4 pieces[CLUSTERS];  // beyond `clusters` the last one again: a condition would make each load wait
 #pragma unroll
-    for (int i = 0; i < CLUSTERS; ++i) all[i] = __ldcg(&parts[first + i][eighth][thread]);
-    sums = all[0];
+    for (int i = 0; i < CLUSTERS; ++i) pieces[i] = __ldcg(&parts[first + min(i, clusters - 1)][eighth][thread]);
+    sums = pieces[0];
 #pragma unroll
-    for (int i = 1; i < CLUSTERS; ++i) add(sums, all[i]);
+    for (int i = 1; i < CLUSTERS; ++i)
+        if (i < clusters) add(sums, pieces[i]);
     return true;
 }
 
@@ -97,18 +94,18 @@ tensor_split_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant_
     Barrier *const full = (Barrier *)(ring + STAGES * STAGE_BYTES), *const empty = full + STAGES;
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
     const int row0 = blockIdx.z * BM, col0 = blockIdx.y * BN;  // of the tile
-
-    // The share of this block. Some have one step more than others; a short sum leaves some without any.
-    const int steps = (K + BK - 1) / BK, share = steps / SHARERS, larger_shares = steps % SHARERS;
-    const int sharer = blockIdx.x, rank = sharer % CLUSTER_BLOCKS, cluster = sharer / CLUSTER_BLOCKS;
-    const int step_begin = sharer * share + min(sharer, larger_shares);
-    const int step_end = step_begin + share + (sharer < larger_shares);
+    const int rank = blockIdx.x % CLUSTER_BLOCKS, cluster = blockIdx.x / CLUSTER_BLOCKS;
 
     ring_init<STAGES>(full, empty, CONSUMER_THREADS / 32);  // a lane of each warp of the consumers reports
+    // The block's share of the steps. The first blocks may have one more; if there are few, the last ones have none.
+    const int sharers = gridDim.x, sharer = blockIdx.x;
+    const int steps = (K + BK - 1) / BK, share = steps / sharers, larger_shares = steps % sharers;
+    const int step_begin = sharer * share + min(sharer, larger_shares);
+    const int step_end = step_begin + share + (sharer < larger_shares);
     __syncthreads();
 
     RingPosition<STAGES> position;
-    if (warp == PRODUCER_WARP) {
+    if (thread >= CONSUMER_THREADS) {  // the producer
         for (int step = step_begin; lane == 0 && step < step_end; ++step, position.next()) {
             char *const stage = ring + position.stage * STAGE_BYTES;
             Barrier *const barrier = &full[position.stage];
@@ -156,7 +153,8 @@ tensor_split_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant_
     for (int i = 1; i < CLUSTER_BLOCKS; ++i) add(eighth, pieces[i]);
 
     // Store the results. An eighth has 8 columns: `multiply_add` in hopper.cuh describes which sums a thread holds.
-    if (CLUSTERS == 1 || complete(blockIdx.z * gridDim.y + blockIdx.y, cluster, rank, eighth)) {
+    const int tile = blockIdx.z * gridDim.y + blockIdx.y, clusters = sharers / CLUSTER_BLOCKS;
+    if (clusters == 1 || complete(tile, cluster, clusters, rank, eighth)) {
         const int row = row0 + warp * 16 + lane / 4, col = col0 + rank * 8 + lane % 4 * 2;
         if (row < M && col < N) *(unsigned *)&C[(size_t)row * N + col] = rounded_pair<element>(eighth.x, eighth.y);
         if (row + 8 < M && col < N)

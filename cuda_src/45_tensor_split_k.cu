@@ -34,9 +34,9 @@
 // A thread adds only sums that threads of the same number hold. So these lie in shared memory as in the registers: four
 // are 16 bytes, and those of neighbouring threads are neighbours. There are no bank conflicts.
 //
-// With STAGES=7 there is room for two blocks on a multiprocessor. A cluster lies within a part of the GPU, and if the
-// number of its multiprocessors is no multiple of 8, some of them would have no block, and some clusters would have to
-// wait.
+// With STAGES=7 two blocks fit on a multiprocessor. All blocks of a cluster run in the same part of the GPU (*GPC*). If
+// the number of a GPC's multiprocessors is no multiple of 8, clusters with one block on each would leave some of them
+// idle, and the last clusters would have to wait.
 //
 //     cudamm show --diff tensor-stream-k tensor-split-k --dtype float16
 

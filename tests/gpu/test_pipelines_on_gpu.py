@@ -118,7 +118,7 @@ def test_the_product_is_right_after_launches_of_other_sizes(gpu: Device[Any], na
     assert np.array_equal(products[0], products[-1])
 
 
-# One tile; more steps than a ring has stages, and edges; shares without a step; two clusters for each tile; one.
+# One tile; tiles at edges, and an odd K; blocks without a step; at most two clusters for each tile; at most one.
 LONG_SUMS = ("64x64x65536", "70x134x20001", "5x3x9", "700x704x640", "1024x1024x1536", "64x64x65536")
 
 
@@ -143,7 +143,7 @@ def test_split_sums_are_right_after_launches_of_other_sizes(
 def test_split_sums_have_the_same_bits_whichever_cluster_is_last(
     gpu: Device[Any], open_run: Callable[..., AbstractContextManager[Any]], shape: str
 ) -> None:
-    """Here 16 clusters add up each tile; the other tests of equal bits have more tiles, and fewer clusters."""
+    """16 clusters add up each tile. In the other test of equal bits there are many tiles, with one each."""
     method = find("tensor-split-k")
     if gpu.lacks(method):
         pytest.skip(gpu.lacks(method))

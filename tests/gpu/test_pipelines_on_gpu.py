@@ -118,7 +118,7 @@ def test_the_product_is_right_after_launches_of_other_sizes(gpu: Device[Any], na
     assert np.array_equal(products[0], products[-1])
 
 
-# One tile; tiles at edges, and an odd K; blocks without a step; at most two clusters for each tile; at most one.
+# One tile; tiles at edges, an odd K; blocks without a step; at most two clusters for a tile; at most one.
 LONG_SUMS = ("64x64x65536", "70x134x20001", "5x3x9", "700x704x640", "1024x1024x1536", "64x64x65536")
 
 

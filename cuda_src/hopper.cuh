@@ -353,6 +353,20 @@ __device__ __forceinline__ void barrier_arrive_at(Barrier *barrier, int block) {
                  : : "r"(shared_address(barrier)), "r"(block) : "memory");
 }
 
+// Return the four floats at the same place in the shared memory of this block of the cluster, by its number within it.
+// The block must have started, and must not end before.
+__device__ __forceinline__ float4 load_at(const float4 *source, int block) {
+    float4 value;
+    asm volatile("{\n"
+                 ".reg .b32 remote;\n"
+                 "mapa.shared::cluster.u32 remote, %4, %5;\n"
+                 "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote];\n"
+                 "}"
+                 : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+                 : "r"(shared_address(source)), "r"(block) : "memory");
+    return value;
+}
+
 // Wait for all threads of the cluster. What they wrote before, also to barriers, is visible to all afterwards.
 __device__ __forceinline__ void cluster_sync() {
     asm volatile("fence.mbarrier_init.release.cluster;\n"

@@ -1718,6 +1718,43 @@ def tensor_stream_k(page: Page) -> None:
     )
 
 
+def tensor_split_k(page: Page) -> None:
+    blocks, clusters, edge, marked = 8, 16, 64, 2
+    part_kib = edge * edge * 4 // 1024
+
+    # Each block's sums in eighths, and the eighth that one block adds up.
+    left = page.panel(70, 66, 250, 250, (0, blocks), (0, blocks))
+    left.title(f"the sums of {blocks} blocks of a cluster,\nin shared memory")
+    left.box(0, 0, blocks, blocks, pale(C_COLOUR, 0.15))
+    left.box(0, marked, blocks, 1, C_COLOUR)
+    left.grid(blocks, blocks)
+    left.beside(names={row + 0.5: f"eighth {row}" for row in range(blocks)})
+    left.below("block", ticks={block + 0.5: str(block) for block in range(blocks)})
+    left.text(blocks / 2, marked + 0.5, f"added up by block {marked}", colour="white", weight="bold")
+
+    # The same eighth in the parts of all clusters.
+    middle = page.panel(436, 66, 160, 250, (0, 2), (0, clusters))
+    middle.title(f"eighth {marked} of {clusters} clusters,\nin device memory")
+    for part in range(clusters):
+        middle.box(0, part + 0.1, 0.62, 0.8, C_COLOUR)
+        middle.line([(0.66, part + 0.5), (1.2, clusters / 2)], GRID)
+    middle.beside(names={part + 0.5: f"cluster {part}" for part in range(0, clusters, 5)})
+    middle.box(1.2, clusters / 2 - 1, 0.8, 2, A_COLOUR)
+    middle.text(1.6, clusters / 2, "last one", colour="white", weight="bold")
+    middle.text(1.6, clusters / 2 + 2.1, "adds in order")
+
+    # The parts of a product of 64 x 64 x 65536: in `tensor-stream-k` the last block keeps its own.
+    bars = [
+        (name, kib / (MULTIPROCESSORS * part_kib), colour, f"{kib} KiB")
+        for name, kib, colour in (
+            ("tensor-\nstream-k", (MULTIPROCESSORS - 1) * part_kib, IDLE),
+            ("tensor-\nsplit-k", clusters * part_kib, C_COLOUR),
+        )
+    ]
+    columns(page, 664, 186, "parts in device memory", bars)
+    page.legend(("sums", C_COLOUR), ("the cluster whose warp comes last", A_COLOUR))
+
+
 def float32(number: float) -> float:
     """Return the number rounded to the nearest float32."""
     return float(struct.unpack("f", struct.pack("f", number))[0])
@@ -1752,7 +1789,7 @@ FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_c
            shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
            fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma,
            wgmma, warp_specialized, persistent, cluster, bf16x9, tensor_stream_k, mma_tf32, register_operand,
-           aligned_copy, float8, full_waves, dmma_pipelined, dmma_specialized)  # fmt: skip
+           aligned_copy, float8, full_waves, dmma_pipelined, dmma_specialized, tensor_split_k)  # fmt: skip
 
 
 def main() -> None:

@@ -378,6 +378,8 @@ def test_a_wrong_command_line_is_refused_and_replaces_no_file(run, tmp_path, opt
         ("tensor-stream-k", "BN=320 -D STAGES=2", "BN <= 256"),
         ("register-operand", "STRIP=0", "STRIP >= 1"), ("float8", "STRIP=0", "STRIP >= 1"),
         ("dmma-specialized", "STRIP=0", "STRIP >= 1"),
+        ("tensor-split-k", "CLUSTERS=0", "CLUSTERS >= 1"), ("tensor-split-k", "STAGES=1", "STAGES >= 2"),
+        ("tensor-split-k", "CLUSTERS=33", "CLUSTERS <= 32"),
         *(("full-waves", f"CLUSTER={n}", "CLUSTER == 1 or CLUSTER == 2") for n in (0, 3, 4)),
         ("full-waves", "STORE_ROWS=0", "STORE_ROWS >= 16"),
         ("full-waves", "STORE_ROWS=40", "STORE_ROWS % 16 == 0"),

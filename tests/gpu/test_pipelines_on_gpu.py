@@ -1,8 +1,8 @@
 """The methods that copy tiles ahead into a ring, on a GPU: parameter values, races, and stream-k's counters.
 
 `test_on_gpu.py` verifies every method on small shapes. The problems here have more tiles than the ring has
-stages, rows are copied 16 bytes at a time, and several blocks of stream-k, bf16x9 and tensor-stream-k share a
-tile.
+stages, rows are copied 16 bytes at a time, and several blocks of stream-k, bf16x9, tensor-stream-k and
+tensor-split-k share a tile.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ PIPELINES = (
     "async-ring", "fragment-prefetch", "lean-loop", "async-copy", "tma", "sliced-k", "stream-k", "mma",
     "mma-tf32", "dmma", "wgmma", "warp-specialized", "persistent", "cluster", "bf16x9", "tensor-stream-k",
     "register-operand", "aligned-copy", "float8", "full-waves", "dmma-pipelined", "dmma-specialized",
+    "tensor-split-k",
 )  # fmt: skip
 
 
@@ -115,6 +116,45 @@ def test_the_product_is_right_after_launches_of_other_sizes(gpu: Device[Any], na
         assert not wrong.any(), (size, np.argwhere(wrong)[:3].tolist())
         products.append(product)
     assert np.array_equal(products[0], products[-1])
+
+
+# One tile; tiles at edges, an odd K; blocks without a step; at most two clusters for a tile; at most one.
+LONG_SUMS = ("64x64x65536", "70x134x20001", "5x3x9", "700x704x640", "1024x1024x1536", "64x64x65536")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("clusters", [1, 2, 16])
+def test_split_sums_are_right_after_launches_of_other_sizes(
+    gpu: Device[Any], dtype: str, clusters: int
+) -> None:
+    """Launches of all sizes share the counters of parts, which must be 0 again after each."""
+    method = find("tensor-split-k")
+    if gpu.lacks(method):
+        pytest.skip(gpu.lacks(method))
+    (variant,) = variants(method, {"CLUSTERS": (clusters,)})
+    cases = [(variant, Problem(parse_shape(shape), ELEMENT_TYPES[dtype])) for shape in LONG_SUMS]
+    with InProcessExecutor(gpu) as executor:
+        results = list(verify_all(executor, cases, True, silent))
+    assert len(results) == len(cases)
+    assert [(r.params, r.status, r.reason) for r in results if r.verdict.correct is not True] == []
+
+
+@pytest.mark.parametrize("shape", ["64x64x65536", "72x136x8200", "256x256x4096"])
+def test_split_sums_have_the_same_bits_whichever_cluster_is_last(
+    gpu: Device[Any], open_run: Callable[..., AbstractContextManager[Any]], shape: str
+) -> None:
+    """16 clusters add up each tile. In the other test of equal bits there are many tiles, with one each."""
+    method = find("tensor-split-k")
+    if gpu.lacks(method):
+        pytest.skip(gpu.lacks(method))
+    with open_run(gpu, method.name, shape, "bfloat16") as run:
+        products = []
+        for _ in range(50):
+            run.fill_output()
+            run.launch()
+            products.append(run.product().copy())
+    assert np.isfinite(products[0]).all()
+    assert [i for i, product in enumerate(products) if not np.array_equal(product, products[0])] == []
 
 
 @pytest.mark.parametrize("shape", ["300x260x500", "130x250x4096", "64x64x7"])

@@ -134,9 +134,9 @@ def test_a_kernel_without_parameter_list_is_refused() -> None:
 
 @pytest.mark.parametrize("method", [m for m in ladder() if m.language == "cuda"], ids=lambda m: m.name)
 def test_parameters_of_the_ladders_kernels_are_parsed(method: Method) -> None:
-    maps = sum(argument.startswith("tensor_map(") for argument in method.arguments)
-    expected = "T" * maps + "iii" + "P" * (3 - maps)
-    assert parameter_formats(method.source, method.entry, FLOAT64) == expected
+    letters = {"tensor_map": "T", "M": "i", "N": "i", "K": "i", "A": "P", "B": "P", "C": "P", "padded": "P"}
+    expected = [letters[argument.split("(")[0]] for argument in method.arguments]
+    assert parameter_formats(method.source, method.entry, FLOAT64) == "".join(expected)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from cudamm.kernels.chosen_cases import (
     supported_cases,
     unsupported_on,
 )
+from cudamm.kernels.launch_plan import limits_of
+from cudamm.kernels.launchable_cases import launchable_cases
 from cudamm.kernels.selection import Selection
 from cudamm.kernels.variant import MOST_CASES, check_count
 from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
@@ -131,6 +133,10 @@ def occupancy_request(
     chosen, left_out = cases_of_supported_types(variants, swept.is_named, sizes or (SIZE,), dtypes, seed=0)
     names_of_archs = [architecture.name for architecture in architectures]
     chosen, remarks = supported_cases(chosen, swept.is_named, unsupported_on(names_of_archs))
+    if not suggest:  # else another block size may fit
+        all_limits = [limits_of(architecture) for architecture in architectures]
+        chosen, cannot_launch = launchable_cases(chosen, swept.is_named, all_limits)
+        remarks += cannot_launch
     check_count(len(chosen) * len(architectures), "cases", MOST_CASES)
     if not is_asked(variants):
         groups = [(architectures, chosen)]

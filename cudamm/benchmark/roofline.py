@@ -33,7 +33,7 @@ from cudamm.errors import NoDeviceError, RequirementError, UsageError
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture, architecture_of_gpu, find_architecture
-from cudamm.kernels.launch_plan import Limits, check, plan
+from cudamm.kernels.launch_plan import Limits, check, limits_of, plan
 from cudamm.kernels.method import ElementType, Method, Value
 from cudamm.kernels.named_gpus import NamedGpu, named_gpu
 from cudamm.kernels.problem import Problem
@@ -240,11 +240,10 @@ class DataSheet:
 
     @property
     def limits(self) -> Limits:
-        """Return the limits of launches; those of current GPUs, for the architecture if it is known."""
+        """Return the limits of launches: the architecture's, or those of current GPUs if it is unknown."""
         if self.gpu is None and self.arch is None:
             return _LIMITS
-        name = self.architecture.name
-        return replace(_LIMITS, device=name, arch=name)
+        return limits_of(self.architecture)
 
     @property
     def device(self) -> DeviceInfo:

@@ -94,7 +94,10 @@ def show_command(
     from cudamm.compile import listing
     from cudamm.compile.program import program
     from cudamm.execution.compiled_programs import refuse_failures
-    from cudamm.kernels.chosen_cases import kernels_of, supported_cases, unsupported_on
+    from cudamm.kernels.architecture import find_architecture
+    from cudamm.kernels.chosen_cases import kernels_of
+    from cudamm.kernels.launch_plan import limits_of
+    from cudamm.kernels.launchable_cases import launchable_cases
     from cudamm.kernels.variant_pair import pair
     from cudamm.output import show_text as pages
     from cudamm.output.console import console, messages
@@ -122,16 +125,17 @@ def show_command(
         problems, choices = resolve(problems, present_place(arch, DEFAULT))
         for line in choices:
             messages().print(f"cudamm: {line}", soft_wrap=True, markup=False)
+    target = compiled_architecture(arch, DEFAULT) if view != "source" else ""
+    if view != "source":
+        limits = limits_of(find_architecture(target))
+        problems, remarks = launchable_cases(problems, is_named, [limits])
+        for remark in remarks:
+            messages().print(f"cudamm: {remark}", soft_wrap=True, markup=False)
     chosen = [(variant, problem.element) for variant, problem in problems]
     if diff is None:
         chosen = list(dict.fromkeys(chosen))  # `best` can be the same variant at several sizes
     if diff is not None and len(chosen) != 2:
         raise UsageError("--diff compares two variants: name one --dtype that both have")
-    target = compiled_architecture(arch, DEFAULT) if view != "source" else ""
-    if view != "source":
-        chosen, remarks = supported_cases(chosen, is_named, unsupported_on([target]))
-        for remark in remarks:
-            messages().print(f"cudamm: {remark}", soft_wrap=True, markup=False)
     programs = [program(variant, element, fmad) for variant, element in chosen]
     titles = [_title(v, p, target) for (v, _), p in zip(chosen, programs, strict=True)]
 

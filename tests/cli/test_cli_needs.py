@@ -84,8 +84,53 @@ def test_show_prints_the_machine_code_of_tma_without_a_gpu(run) -> None:
     assert result.status == 0, result.stderr
     # A bulk copy, a barrier, a load of four elements from shared memory, and a multiplication.
     assert all(word in result.stdout for word in ("UTMALDG.2D", "SYNCS", "LDS.128", "FFMA"))
-    run("show -m tma --sass --arch sm_80").refused(1, "does not compile for sm_80: tma needs sm_90 or later")
-    run("occupancy -m tma --arch sm_86").refused(2, "tma needs sm_90 or later")
+
+
+WITHOUT_A_RUN = ["show --resources --arch", "show --sass --arch", "occupancy --gpu", "roofline --gpu"]
+"""Commands about the code or the launches of a GPU that need not be present."""
+
+
+@pytest.mark.usefixtures("needs_nvcc")
+@pytest.mark.parametrize("command", WITHOUT_A_RUN)
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        ("tma", "tma needs sm_90 or later"),
+        ("naive,wgmma", "wgmma runs on sm_90 only (needs: sm_90a)"),
+        ("dmma", "dmma BM=128 BN=128 BK=16 WM=64 WN=32 STAGES=3: 112,128 bytes of shared memory per block; "
+                 "sm_86 allows 101,376"),
+    ],
+)  # fmt: skip
+def test_a_named_method_that_a_gpu_cannot_launch_is_refused_alike(
+    run, command: str, names: str, reason: str
+) -> None:
+    ended = run(f"{command} rtx3090 -m {names}")
+    assert (ended.status, ended.stdout, ended.stderr) == (2, "", f"cudamm: {reason}\n")
+
+
+@pytest.mark.usefixtures("needs_nvcc")
+@pytest.mark.parametrize("command", ["show --resources --arch", "occupancy --gpu", "roofline --gpu"])
+def test_a_method_that_a_gpu_cannot_launch_is_left_out_of_all(
+    run, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    chosen = (find("naive"), find("dmma"))
+    monkeypatch.setattr("cudamm.kernels.ladder.methods", lambda: chosen)
+    ended = run(f"{command} rtx3090 --dtype float64")
+    assert ended.status == 0, ended.stderr
+    said = " ".join((ended.stdout + ended.stderr).split())
+    assert "dmma is omitted: dmma BM=128" in said and "sm_86 allows 101,376" in said
+    assert said.count("dmma") == 2 and "naive" in said
+
+
+@pytest.mark.usefixtures("needs_nvcc")
+@pytest.mark.parametrize("command", WITHOUT_A_RUN)
+def test_a_method_stays_with_parameters_that_fit(run, command: str) -> None:
+    ended = run(f"{command} rtx3090 -m dmma -D STAGES=2")
+    assert ended.status == 0 and "omitted" not in ended.stdout + ended.stderr, ended.stderr
+
+
+def test_the_source_depends_on_no_architecture(run) -> None:
+    assert run("show -m tma --arch rtx3090").status == 0
 
 
 @pytest.mark.usefixtures("needs_nvcc")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,8 +53,8 @@ class Selection:
         """Return the chosen variants, in order.
 
         Raises:
-            UsageError: a method, parameter or value does not exist, the kernel file is wrong, or there are
-                too many variants.
+            UsageError: a method, parameter or value does not exist, the kernel file is wrong, there are too
+                many variants, or a value leaves a grid without blocks at every size.
         """
         methods = self._methods()
         given = self._given_values()
@@ -76,6 +77,8 @@ class Selection:
 
         values = [(method, values_of(method)) for method in methods]
         check_count(sum(count_variants(*of_method) for of_method in values), "variants")
+        for method, chosen in values:
+            _check_grid(method, chosen)
         return [variant for of_method in values for variant in variants(*of_method)]
 
     @property
@@ -180,6 +183,30 @@ class Selection:
                 raise UsageError(f"{name} is given twice; list its values: {name}={given[name]},{text}")
             given[name] = text
         return given
+
+
+def _check_grid(method: Method, chosen: Mapping[str, Sequence[Value]]) -> None:
+    """Raise UsageError if values of parameters alone make an extent of the grid less than 1.
+
+    An extent that depends on the size, or cannot be evaluated, is checked when the launch is planned.
+    """
+    values = {p.name: chosen.get(p.name, (p.default,)) for p in method.parameters}
+    for extent in method.grid:
+        names = sorted(extent.names)
+        if not names or not extent.names <= values.keys():
+            continue
+        for combination in itertools.product(*(values[name] for name in names)):
+            numbers = {name: v for name, v in zip(names, combination, strict=True) if isinstance(v, int)}
+            try:
+                blocks = extent.whole(numbers)
+            except UsageError:
+                continue
+            if blocks < 1:
+                given = ", ".join(f"{name}={value}" for name, value in numbers.items())
+                formula = "" if extent.text in numbers else f" (grid: {extent})"
+                raise UsageError(
+                    f"{method.name} {given}: the grid has {blocks} blocks{formula}; a launch needs at least 1"
+                )
 
 
 def is_kernel_file(name: str) -> bool:

@@ -525,3 +525,26 @@ def test_an_inaccessible_current_folder_is_named_in_one_line(run, monkeypatch):
     run("bench --device cpu -n 16 -m numpy --json x.json").refused(
         2, "the current folder", "cannot be entered"
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "occupancy -m persistent -D BLOCKS=0",
+        "occupancy --gpu h100 -m persistent -D BLOCKS=0,132",
+        "show -m persistent -D BLOCKS=0",
+        "roofline --gpu rtx3090 -m persistent -D BLOCKS=0",
+        "bench --device cpu -n 64 -m naive,persistent -D BLOCKS=0",
+        "trace -m persistent -D BLOCKS=0",
+    ],
+)
+def test_a_parameter_that_leaves_no_blocks_is_refused_before_anything_else(run, launches, line):
+    run(line).refused(2, "persistent BLOCKS=0: the grid has 0 blocks; a launch needs at least 1")
+    assert launches == []
+
+
+def test_a_formula_that_leaves_no_blocks_is_named(run, kernel):
+    path = kernel("few.cu", "ceil(N / BLOCK_SIZE), ceil(M / BLOCK_SIZE)", "BLOCK_SIZE // 9")
+    run(f"bench --device cpu --kernel {path} --block 8 -n 16").refused(
+        2, "few BLOCK_SIZE=8: the grid has 0 blocks (grid: BLOCK_SIZE // 9)"
+    )

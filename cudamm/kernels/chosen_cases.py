@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cudamm.errors import KernelError, UsageError
 from cudamm.kernels.input_kinds import AnyKind, has_kind
+from cudamm.kernels.lower_precision import LowerPrecision, is_meaningful
 from cudamm.kernels.method import ELEMENT_TYPES, EXACT_PRODUCTS, ElementType, Method
 from cudamm.kernels.variant import Variant, check_count
 from cudamm.source.expression import Expression, parse_condition
 
 if TYPE_CHECKING:
-    from cudamm.kernels.lower_precision import LowerPrecision
     from cudamm.kernels.problem import Problem
 
 Cases = list[tuple[Variant, "Problem"]]
@@ -38,7 +38,7 @@ def cases(
     Args:
         all_types: if `dtypes` is empty, take all element types of a variant's method, not only the first.
         scale: α and β of α A B + β C.
-        allowed_precision: a format to which float32 and float64 kernels may round.
+        allowed_precision: a format to which kernels may round; ignored for types without use for it.
         inputs: kind of the random inputs; of all element types, those without such inputs are left out.
 
     Raises:
@@ -57,12 +57,12 @@ def cases(
         return [e for e in supported if has_kind(e, inputs)] or supported if all_types else supported[:1]
 
     check_count(len(shapes) * sum(len(types_of(variant.method)) for variant in variants), "cases")
+    of_types = elements or list(ELEMENT_TYPES.values())
+    allowed = {e: allowed_precision if is_meaningful(allowed_precision, e) else "" for e in of_types}
     problems = {
-        (s, e): Problem(
-            s, e, seed, Scale(*scale), "" if e.is_integer else allowed_precision, input_kind=inputs
-        )
+        (s, e): Problem(s, e, seed, Scale(*scale), allowed[e], input_kind=inputs)
         for s in shapes
-        for e in elements or ELEMENT_TYPES.values()
+        for e in of_types
     }
     chosen = [
         (variant, problem)

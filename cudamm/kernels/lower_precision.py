@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from cudamm.kernels.method import ElementType
+
 LowerPrecision = Literal["", "tf32", "half", "bfloat16"]
 """The format to which a kernel may round A and B, or their products; empty for none."""
 
@@ -28,3 +30,18 @@ def product_error(bits: int) -> float:
         bits: the number of significant bits that the inputs keep; 0 for all.
     """
     return CUTS * 2.0**-bits if bits else 0.0
+
+
+def product_bits(allowed: LowerPrecision, element: ElementType) -> int:
+    """Return the number of significant bits to which products of elements may be rounded; 0 for all.
+
+    Products that have no more bits than the allowed format are exact in it, as those of float8_e4m3 are.
+    """
+    bits = PRODUCT_BITS.get(allowed, 0)
+    return bits if bits < 2 * element.significant_bits else 0
+
+
+def is_meaningful(allowed: LowerPrecision, element: ElementType) -> bool:
+    """Return whether the format allows a kernel for an element type anything: to round products, or sums."""
+    allows_sums = FORMAT_OF_TYPE.get(element.of_results.name) == allowed
+    return allows_sums or product_bits(allowed, element) > 0

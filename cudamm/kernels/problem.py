@@ -22,7 +22,7 @@ from cudamm.kernels.error_bound import (
     sums_of_pieces,
 )
 from cudamm.kernels.input_kinds import AnyKind, check_kind, default_kind
-from cudamm.kernels.lower_precision import FORMAT_OF_TYPE, PRODUCT_BITS, LowerPrecision, product_error
+from cudamm.kernels.lower_precision import FORMAT_OF_TYPE, LowerPrecision, product_bits, product_error
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName
 from cudamm.kernels.random_elements import ElementStream, stream
@@ -299,9 +299,9 @@ class Problem:
         """Return the largest error of a product of two elements, as a share of the product."""
         if self.is_exact:
             return 0.0
-        allowed = PRODUCT_BITS.get(self.allowed_precision, 0)
-        of_type = self.element.significant_bits if self.element.rounds_inputs else 0
-        return max(product_error(allowed), product_error(of_type))
+        allowed_bits = product_bits(self.allowed_precision, self.element)
+        bits_of_type = self.element.significant_bits if self.element.rounds_inputs else 0
+        return max(product_error(allowed_bits), product_error(bits_of_type))
 
     def gamma(self, roundings: int) -> float:
         """Return the largest error of sums with a number of roundings, as `error_bound.gamma` does.

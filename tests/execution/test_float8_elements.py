@@ -84,6 +84,25 @@ def test_sums_in_the_type_of_c_may_be_allowed(write_kernel: Kernel) -> None:
         assert (result.dtype, result.status) == ("float8_e4m3", status), allowed
 
 
+@pytest.mark.parametrize("inputs", ["normal", "integers"])
+def test_formats_in_which_all_products_are_exact_allow_nothing(write_kernel: Kernel, inputs: Any) -> None:
+    path, options = write_kernel(KERNEL), {"shape": (33, 35, 64), "inputs": inputs, "device": "cpu"}
+    results = [cudamm.verify(path, allow_precision=allowed, **options)[0] for allowed in ("", "tf32", "half")]
+    assert {result.status for result in results} == {"ok"}
+    assert len({(result.verdict.max_error, result.verdict.error_bound) for result in results}) == 1
+    assert len({result.verdict.bit_equal for result in results}) == 1
+
+
+def test_sums_in_the_type_of_c_have_its_rounding_errors_and_no_other() -> None:
+    """γ_k of bfloat16, and the errors of a type whose sums are not kept there: no error of a product."""
+    allowed, usual = (
+        Problem(Shape(7, 9, 40), ELEMENT_TYPES["float8_e4m3"], allowed_precision=name)  # type: ignore[arg-type]
+        for name in ("bfloat16", "")
+    )
+    of_chain = 40 * 2.0**-8 / (1 - 40 * 2.0**-8)
+    assert allowed.relative_bound == pytest.approx(of_chain + usual.partial_sum_error)
+
+
 def test_on_whole_numbers_only_the_exact_sum_rounded_once_is_right(write_kernel: Kernel) -> None:
     for new, is_right in (("= sum;", True), ("= sum + (sum == 0 ? 0 : 1);", False)):
         path = write_kernel(KERNEL.replace("= sum;", new))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cudamm.compile.compile_cache import cached
+from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.devices.device import Ceilings, Peak, Unit
 from cudamm.devices.gpu_support import Support, own_module
 
@@ -42,6 +43,7 @@ class PeakKernel:
         warp_flops: operations of a warp in a step; a multiply-add counts as two.
         blocks: number of blocks for each multiprocessor.
         archs: the architectures that have the kernel; empty for all.
+        since_cuda: the first release of nvcc that compiles the kernel.
     """
 
     name: str
@@ -51,39 +53,59 @@ class PeakKernel:
     warp_flops: int
     blocks: int = 8
     archs: tuple[str, ...] = ()
+    since_cuda: tuple[int, int] = (0, 0)
 
 
 _WITH_MMA = ("sm_80", "sm_86", "sm_87", "sm_89", "sm_120", "sm_121")
-"""Architectures whose tensor cores reach their full rate in 16-bit types by `mma.sync`."""
+"""Architectures whose tensor cores reach their full rate in types of up to 32 bits by `mma.sync`."""
 
-_MMA, _WGMMA = "mma.sync m16n8k16 from registers", "wgmma m64n256k16 from shared memory"
+_DEPTHS = {"float16": 16, "bfloat16": 16, "tf32": 8, "float8_e4m3": 32}
+"""Number of multiply-adds for an element of C in an instruction of tensor cores: 32 bytes of A and of B."""
+
+
+def _tensor_kernels(element: str, depth: int) -> tuple[PeakKernel, PeakKernel]:
+    """Return the kernels with `mma.sync` and with `wgmma`, which have different architectures."""
+    is_8_bit = element == "float8_e4m3"
+    return (
+        PeakKernel(
+            f"mma_{element}", "tensor cores", element, f"mma.sync m16n8k{depth} from registers",
+            32 * 16 * 8 * depth * 2, 8,
+            ("sm_89", "sm_120", "sm_121") if is_8_bit else _WITH_MMA,
+            (12, 4) if is_8_bit else (0, 0),
+        ),
+        # The four warps of a warpgroup share an instruction.
+        PeakKernel(
+            f"wgmma_{element}", "tensor cores", element, f"wgmma m64n256k{depth} from shared memory",
+            16 * 64 * 256 * depth * 2 // 4, 1, ("sm_90",),
+        ),
+    )  # fmt: skip
+
 
 PEAK_KERNELS = (
     *(
         PeakKernel(f"multiply_add_{element}", "FMA", element, "multiply-adds from registers", 128 * 32 * 2)
         for element in ("float32", "float64")
     ),
-    *(
-        kernel
-        for element in ("float16", "bfloat16")
-        for kernel in (
-            PeakKernel(f"mma_{element}", "tensor cores", element, _MMA, 32 * 16 * 8 * 16 * 2, 8, _WITH_MMA),
-            # The four warps of a warpgroup share an instruction.
-            PeakKernel(
-                f"wgmma_{element}", "tensor cores", element, _WGMMA, 16 * 64 * 256 * 16 * 2 // 4, 1,
-                ("sm_90",),
-            ),
-        )
-    ),
+    *(kernel for element, depth in _DEPTHS.items() for kernel in _tensor_kernels(element, depth)),
     PeakKernel(
         "mma_float64", "tensor cores", "float64", "mma.sync m8n8k4 from registers", 32 * 8 * 8 * 4 * 2, 8,
         ("sm_80", "sm_90"),
     ),
     PeakKernel(
-        "large_mma_float64", "tensor cores", "float64", _MMA, 16 * 16 * 8 * 16 * 2, 8, ("sm_90",)
+        "large_mma_float64", "tensor cores", "float64", "mma.sync m16n8k16 from registers",
+        16 * 16 * 8 * 16 * 2, 8, ("sm_90",),
     ),
 )  # fmt: skip
 """The kernels that measure peaks. If several measure the same peak, the fastest one counts."""
+
+
+def peak_kernels(arch: str, release: tuple[int, int]) -> tuple[PeakKernel, ...]:
+    """Return the kernels that an architecture has if an nvcc of this release compiles them."""
+    return tuple(
+        kernel
+        for kernel in PEAK_KERNELS
+        if (not kernel.archs or arch in kernel.archs) and release >= kernel.since_cuda
+    )
 
 
 def measured_ceilings(support: Support, key: str, read_clock: Callable[[], int | None]) -> Ceilings:
@@ -94,9 +116,12 @@ def measured_ceilings(support: Support, key: str, read_clock: Callable[[], int |
     """
 
     def measure(path: Path) -> None:
-        path.write_text(json.dumps(dataclasses.asdict(_Measurement(support, read_clock).ceilings())))
+        ceilings = _Measurement(support, read_clock, kernels).ceilings()
+        path.write_text(json.dumps(dataclasses.asdict(ceilings)))
 
-    made_from = ["ceilings", key, SOURCE.read_text(encoding="utf-8")]
+    kernels = peak_kernels(support.arch, nvcc().release)
+    # Ceilings that were measured by other kernels are measured again: some may be missing.
+    made_from = ["ceilings", key, SOURCE.read_text(encoding="utf-8"), *map(repr, kernels)]
     path = cached(made_from, ".json", measure)
     found = read_ceilings(path)
     if found is None:  # the file was damaged
@@ -122,8 +147,11 @@ def read_ceilings(path: Path) -> Ceilings | None:
 class _Measurement:
     """The measurement of one GPU's ceilings, in its current context."""
 
-    def __init__(self, support: Support, read_clock: Callable[[], int | None]) -> None:
+    def __init__(
+        self, support: Support, read_clock: Callable[[], int | None], kernels: tuple[PeakKernel, ...]
+    ) -> None:
         self._support, self._cuda, self._read_clock = support, support.cuda, read_clock
+        self._kernels = kernels
         # Only code for sm_90a may use wgmma.
         arch = "sm_90a" if support.arch == "sm_90" else support.arch
         self._module = own_module(SOURCE.read_text(encoding="utf-8"), arch)
@@ -131,12 +159,11 @@ class _Measurement:
     def ceilings(self) -> Ceilings:
         """Measure all ceilings."""
         best: dict[tuple[str, str], Peak] = {}
-        for kernel in PEAK_KERNELS:
-            if not kernel.archs or self._support.arch in kernel.archs:
-                peak = self._peak(kernel)
-                known = best.get((peak.unit, peak.element_type))
-                if known is None or peak.gflops > known.gflops:
-                    best[peak.unit, peak.element_type] = peak
+        for kernel in self._kernels:
+            peak = self._peak(kernel)
+            known = best.get((peak.unit, peak.element_type))
+            if known is None or peak.gflops > known.gflops:
+                best[peak.unit, peak.element_type] = peak
         fma = best.pop(("FMA", "float32"))
         return Ceilings(fma.gflops, self._copy_gbytes_per_s(), fma.clock_mhz, tuple(best.values()))
 

@@ -15,9 +15,10 @@ import pytest
 
 from cudamm.compile import compile_cache
 from cudamm.compile.listing import nvdisasm
-from cudamm.compile.toolkit import find_nvcc, run_nvcc
+from cudamm.compile.nvcc_compiler import nvcc
+from cudamm.compile.toolkit import run_nvcc
 from cudamm.devices.device import Ceilings, Peak
-from cudamm.devices.gpu_ceilings import PEAK_KERNELS, SOURCE, read_ceilings
+from cudamm.devices.gpu_ceilings import PEAK_KERNELS, SOURCE, peak_kernels, read_ceilings
 from cudamm.devices.gpu_device import GpuDevice
 from tests.fake_cuda_driver import FakeDriver
 
@@ -27,61 +28,78 @@ WARP_FLOPS = {
     "FFMA": 2 * 32, "DFMA": 2 * 32, "DMMA.884": 2 * 8 * 8 * 4, "DMMA.8x8x4": 2 * 8 * 8 * 4,
     "DMMA.16x8x16": 2 * 16 * 8 * 16,
     "HMMA.16816.F32": 2 * 16 * 8 * 16, "HMMA.16816.F32.BF16": 2 * 16 * 8 * 16,
+    "HMMA.1688.F32.TF32": 2 * 16 * 8 * 8, "QMMA.16832.F32.E4M3.E4M3": 2 * 16 * 8 * 32,
     "HGMMA.64x256x16.F32": 2 * 64 * 256 * 16 // 4, "HGMMA.64x256x16.F32.BF16": 2 * 64 * 256 * 16 // 4,
+    "HGMMA.64x256x8.F32.TF32": 2 * 64 * 256 * 8 // 4, "QGMMA.64x256x32.F32.E4M3.E4M3": 2 * 64 * 256 * 32 // 4,
 }  # fmt: skip
 """Operations that a warp does by an instruction of the machine code, by the sizes in its name."""
 
 ON_SM_80 = {
     "multiply_add_float32": "FFMA", "multiply_add_float64": "DFMA", "mma_float16": "HMMA.16816.F32",
-    "mma_bfloat16": "HMMA.16816.F32.BF16", "mma_float64": "DMMA.884",
+    "mma_bfloat16": "HMMA.16816.F32.BF16", "mma_tf32": "HMMA.1688.F32.TF32", "mma_float64": "DMMA.884",
 }  # fmt: skip
 ON_SM_90 = {
     "multiply_add_float32": "FFMA", "multiply_add_float64": "DFMA", "wgmma_float16": "HGMMA.64x256x16.F32",
-    "wgmma_bfloat16": "HGMMA.64x256x16.F32.BF16", "mma_float64": "DMMA.8x8x4",
+    "wgmma_bfloat16": "HGMMA.64x256x16.F32.BF16", "wgmma_tf32": "HGMMA.64x256x8.F32.TF32",
+    "wgmma_float8_e4m3": "QGMMA.64x256x32.F32.E4M3.E4M3", "mma_float64": "DMMA.8x8x4",
     "large_mma_float64": "DMMA.16x8x16",
 }  # fmt: skip
 ON_SM_86 = {name: instruction for name, instruction in ON_SM_80.items() if name != "mma_float64"}
+ON_SM_89 = ON_SM_86 | {"mma_float8_e4m3": "QMMA.16832.F32.E4M3.E4M3"}
 
 
 @pytest.mark.parametrize(
-    ("target", "instructions"), [("sm_80", ON_SM_80), ("sm_86", ON_SM_86), ("sm_90a", ON_SM_90)]
+    ("target", "instructions"),
+    [
+        ("sm_80", ON_SM_80),
+        ("sm_86", ON_SM_86),
+        ("sm_89", ON_SM_89),
+        ("sm_90a", ON_SM_90),
+        ("sm_120", ON_SM_89),
+    ],
 )
 def test_the_loop_of_a_kernel_does_the_operations_that_are_counted_and_little_else(
     needs_nvcc: None, tmp_path: Path, target: str, instructions: dict[str, str]
 ) -> None:
     arch = target.rstrip("a")
-    kernels = {k.name: k for k in PEAK_KERNELS if not k.archs or arch in k.archs}
+    kernels = {k.name: k for k in peak_kernels(arch, nvcc().release)}
     assert kernels.keys() == instructions.keys()
-    nvcc, cubin = find_nvcc(), tmp_path / "ceilings.cubin"
-    assert nvcc is not None
-    run_nvcc(nvcc, "-cubin", f"-arch={target}", "-o", str(cubin), str(SOURCE))
+    cubin = tmp_path / "ceilings.cubin"
+    run_nvcc(nvcc().path, "-cubin", f"-arch={target}", "-o", str(cubin), str(SOURCE))
     text = subprocess.run(
         [str(nvdisasm()), "-c", str(cubin)], check=True, capture_output=True, text=True
     ).stdout
     for name, instruction in instructions.items():
-        loops = [loop for loop in loops_of(text, name) if loop[instruction]]
+        loops = [loop for loop in loops_of(text, name) if instruction in dict(loop)]
         assert len(loops) == 1, (name, loops)
-        loop = loops[0]
+        loop = Counter(operation for operation, _ in loops[0])
         assert WARP_FLOPS[instruction] * loop[instruction] == kernels[name].warp_flops
         # NOP fills the time until the next multiplication, and R2UR passes the address of a matrix.
         others = {other: count for other, count in loop.items() if other not in (instruction, "NOP", "R2UR")}
         assert sum(others.values()) <= 5 and "LDG" not in str(others), (name, others)
+        # wgmma has one sum, and runs asynchronously. Others wait for an earlier sum in the same registers.
+        sums = {
+            operands.split(",")[0].strip() for operation, operands in loops[0] if operation == instruction
+        }
+        assert len(sums) >= (1 if "GMMA" in instruction else 4), (name, sums)
 
 
-def loops_of(disassembly: str, kernel: str) -> list[Counter[str]]:
-    """Return the number of each instruction in each loop of a kernel: from a label to the jump back to it."""
+def loops_of(disassembly: str, kernel: str) -> list[list[tuple[str, str]]]:
+    """Return the instructions and operands of each loop of a kernel: from a label to the jump back to it."""
     part = next(p for p in re.split(r"//-+ \.text\.", disassembly)[1:] if p.split()[0] == kernel)
     labels: dict[str, int] = {}
-    names: list[str] = []
+    instructions: list[tuple[str, str]] = []
     loops = []
     for line in part.splitlines():
         if label := re.match(r"(\.L_x_\d+):", line):
-            labels[label[1]] = len(names)
+            labels[label[1]] = len(instructions)
+        elif "@!UPT " in line:
+            continue  # never executed: nvcc 13.0 writes one between each two QMMA
         elif found := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?(\S+)(.*);", line):
-            names.append(found[1])
+            instructions.append((found[1], found[2]))
             target = re.search(r"\.L_x_\d+", found[2])
             if found[1].startswith("BRA") and target and target[0] in labels:
-                loops.append(Counter(names[labels[target[0]] :]))
+                loops.append(instructions[labels[target[0]] :])
     return loops
 
 
@@ -89,7 +107,8 @@ def loops_of(disassembly: str, kernel: str) -> list[Counter[str]]:
 
 STEP_MS = {
     "multiply_add_float32": 0.002, "multiply_add_float64": 0.004, "mma_float64": 0.005,
-    "large_mma_float64": 0.0125, "wgmma_float16": 0.001, "wgmma_bfloat16": 0.002,
+    "large_mma_float64": 0.0125, "wgmma_float16": 0.001, "wgmma_bfloat16": 0.002, "wgmma_tf32": 0.003,
+    "wgmma_float8_e4m3": 0.0008,
 }  # fmt: skip
 """Milliseconds of a step of each kernel on the stand-in for a GPU, of sm_90 with 4 multiprocessors."""
 
@@ -133,6 +152,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
         return SimpleNamespace(get_function=Function)
 
     monkeypatch.setattr("cudamm.devices.gpu_ceilings.own_module", own_module)
+    monkeypatch.setattr("cudamm.devices.gpu_ceilings.nvcc", lambda: SimpleNamespace(release=(13, 0)))
     monitor = SimpleNamespace(
         uuid=lambda: "GPU-1", driver_version=lambda: "580", close=lambda: None,
         sm_clock_mhz=lambda: 1755 if busy.launches else 345,
@@ -155,12 +175,15 @@ def test_a_peak_is_the_operations_over_the_time_and_has_the_clock_under_load(gpu
         ("FMA", "float64"): 32 * 256 * 128 * 2 / 0.004 / 1e6,
         ("tensor cores", "float16"): 4 * 2 * 16 * (2 * 64 * 256 * 16) / 0.001 / 1e6,
         ("tensor cores", "bfloat16"): 4 * 2 * 16 * (2 * 64 * 256 * 16) / 0.002 / 1e6,
+        ("tensor cores", "tf32"): 4 * 2 * 16 * (2 * 64 * 256 * 8) / 0.003 / 1e6,
+        ("tensor cores", "float8_e4m3"): 4 * 2 * 16 * (2 * 64 * 256 * 32) / 0.0008 / 1e6,
         # The larger instruction is the faster one: four times the operations in 2.5 times the time.
         ("tensor cores", "float64"): 32 * 8 * 16 * (2 * 16 * 8 * 16) / 0.0125 / 1e6,
     }
     assert {key: peak.gflops for key, peak in found.items()} == pytest.approx(expected)
     assert {peak.clock_mhz for peak in found.values()} == {1755}
     assert found["tensor cores", "float16"].source.endswith("float16 wgmma m64n256k16 from shared memory")
+    assert found["tensor cores", "tf32"].source.endswith("tf32 wgmma m64n256k8 from shared memory")
     assert found["tensor cores", "float64"].source.endswith("float64 mma.sync m16n8k16 from registers")
     assert ceilings.copy_gbytes_per_s == pytest.approx(2 * 2**26 / COPY_MS / 1e6, rel=0.01)
 
@@ -178,11 +201,26 @@ def test_ceilings_are_measured_once(gpu: Any) -> None:
     assert count > 0 and gpu.device.ceilings() == first and len(gpu.launches) == count
 
 
+def test_ceilings_that_lack_a_peak_are_measured_again(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fewer = tuple(kernel for kernel in PEAK_KERNELS if kernel.element_type != "tf32")
+    with monkeypatch.context() as before:
+        before.setattr("cudamm.devices.gpu_ceilings.PEAK_KERNELS", fewer)
+        assert "tf32" not in {peak.element_type for peak in gpu.device.ceilings().peaks}
+    assert "tf32" in {peak.element_type for peak in gpu.device.ceilings().peaks}
+
+
+def test_a_kernel_that_an_old_compiler_does_not_know_is_left_out() -> None:
+    kernels, before = ({k.name for k in peak_kernels("sm_89", release)} for release in ((12, 4), (12, 3)))
+    assert kernels - before == {"mma_float8_e4m3"} and "mma_tf32" in before
+
+
 def test_damaged_ceilings_in_the_cache_are_measured_again(gpu: Any) -> None:
     first = gpu.device.ceilings()
     (path,) = gpu.cache.rglob("*.json")
     path.write_text("{")
-    assert gpu.device.ceilings() == first and read_ceilings(path) == first
+    again = gpu.device.ceilings()
+    assert read_ceilings(path) == again and len(again.peaks) == len(first.peaks)
+    assert again.fma_gflops == pytest.approx(first.fma_gflops)
 
 
 RIGHT = {

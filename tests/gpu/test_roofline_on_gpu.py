@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from cudamm.benchmark.theoretical_rates import TENSOR_TYPES
+
 pytestmark = [pytest.mark.gpu, pytest.mark.quiet]
 
 
@@ -45,9 +47,11 @@ def test_theoretical_bandwidth_is_near_the_measured_one():
     assert 0.5 < measured / theoretical < 1.02
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
-def test_each_measured_peak_is_near_the_theoretical_one(dtype):
-    run = "-m", "naive", "-n", "256", "--runs", "2", "--dtype", dtype
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "tf32", "float8_e4m3"])
+def test_each_measured_peak_is_near_the_theoretical_one(gpu, dtype):
+    if dtype in TENSOR_TYPES and gpu.architecture.capability < TENSOR_TYPES[dtype][0]:
+        pytest.skip(f"the tensor cores of this GPU do not have {dtype}")
+    run = "-m", "mma-tf32" if dtype == "tf32" else "naive", "-n", "256", "--runs", "2", "--dtype", dtype
     measured, theoretical = (
         {peak["unit"]: peak for peak in roofline(*run, *option)["device"]["peaks"]}
         for option in ([], ["--theoretical"])
@@ -67,11 +71,12 @@ def test_a_peak_follows_from_the_clock_that_was_read_under_its_load(gpu):
         ("FMA", "float32"): architecture.fp32_per_cycle,
         ("FMA", "float64"): architecture.fp64_per_cycle,
         ("tensor cores", "float64"): architecture.tensor_fp64_per_cycle,
-        ("tensor cores", "float16"): architecture.tensor_fp16_per_cycle,
-        ("tensor cores", "bfloat16"): architecture.tensor_fp16_per_cycle,
     }
+    if architecture.tensor_fp16_per_cycle is not None:
+        for element_type, (_, times) in TENSOR_TYPES.items():
+            per_cycle["tensor cores", element_type] = architecture.tensor_fp16_per_cycle * times
     for peak in gpu.ceilings().peaks:
-        expected = per_cycle[peak.unit, peak.element_type]
+        expected = per_cycle.get((peak.unit, peak.element_type))
         if expected is None or peak.clock_mhz is None:
             continue
         found = peak.gflops * 1e3 / (2 * architecture.multiprocessors * peak.clock_mhz)
@@ -89,8 +94,8 @@ def test_dmma_is_compared_with_the_tensor_cores_and_tiled_with_multiply_adds():
     assert 0 < dmma["share_of_compulsory_bound"] < 1.02
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_methods_of_16_bit_types_lie_under_the_peak_of_the_tensor_cores(dtype):
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "tf32", "float8_e4m3"])
+def test_methods_of_narrow_types_lie_under_the_peak_of_the_tensor_cores(dtype):
     document = roofline("-n", "2048", "--runs", "3", "--dtype", dtype, "--timeout", "120")
     for row in document["results"]:
         assert row["unit"] == "tensor cores" and row["status"] == "ok", (row["method"], row["reason"])

@@ -6,11 +6,13 @@ import operator
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import SupportsIndex, TypedDict
+from typing import Any, SupportsIndex, TypedDict
+
+import numpy as np
 
 from cudamm.errors import UsageError
 from cudamm.kernels.lower_precision import PRODUCT_BITS, LowerPrecision
-from cudamm.kernels.method import Value
+from cudamm.kernels.method import ELEMENT_TYPES, Value
 from cudamm.kernels.selection import Selection, is_kernel_file
 from cudamm.source.expression import LARGEST_VALUE
 from cudamm.source.included_files import folders_field
@@ -28,6 +30,11 @@ Shapes = tuple[int, int, int] | Sequence[tuple[int, int, int]]
 """(m, n, k) of C (m x n) = A (m x k) B (k x n); one or several."""
 
 Texts = str | Sequence[str]
+
+ElementTypeLike = str | type[np.generic] | np.dtype[Any]
+"""An element type: its name, or NumPy's type of its elements."""
+
+ElementTypes = ElementTypeLike | Sequence[ElementTypeLike]
 
 Extents = int | str | Sequence[int | str]
 """Extents in x, y and z: numbers, or arithmetic such as `ceil(N/16)`."""
@@ -124,6 +131,36 @@ def texts(name: str, values: object) -> tuple[str, ...]:
     if not listed:
         raise UsageError(f"{name} is empty")
     return tuple(_text_of(name, value) for value in listed)
+
+
+def element_types(values: ElementTypes | None) -> tuple[str, ...]:
+    """Return the names of one element type or several; none for None.
+
+    Raises:
+        UsageError: the sequence is empty, or NumPy's type is that of no element type.
+    """
+    if values is None:
+        return ()
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        values = [values]
+    return texts("dtype", [_element_name(value) for value in values])
+
+
+def _element_name(value: object) -> str:
+    """Return the name of an element type. A text is returned as it is, because cases are checked later."""
+    if isinstance(value, str):
+        return value
+    # tf32 has the elements of float32, and only its name tells them apart.
+    of_numpy = {e.dtype: name for name, e in ELEMENT_TYPES.items() if not e.in_memory}
+    try:
+        found = None if value is None else of_numpy.get(np.dtype(value))  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        found = None
+    if found is None:
+        raise UsageError(
+            f"dtype={value!r}: it has to be a name, or NumPy's type, of {', '.join(ELEMENT_TYPES)}"
+        )
+    return found
 
 
 def whole(name: str, value: SupportsIndex, least: int, most: int = 2**31 - 1) -> int:

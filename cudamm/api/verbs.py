@@ -29,12 +29,14 @@ from cudamm.api.defaults import (
 )
 from cudamm.api.occupancy_request import occupancy_request
 from cudamm.api.python_values import (
+    ElementTypes,
     KernelHeader,
     Methods,
     Parameters,
     Shapes,
     Sizes,
     Texts,
+    element_types,
     lower_precision,
     real,
     selection,
@@ -70,7 +72,7 @@ def bench(
     *,
     n: Sizes | None = None,
     shape: Shapes | None = None,
-    dtype: Texts | None = None,
+    dtype: ElementTypes | None = None,
     params: Parameters | None = None,
     device: str = "auto",
     fmad: bool = True,
@@ -100,7 +102,7 @@ def bench(
             `__global__`. One or several; None: every method of cudamm.
         n: edge of square matrices, one or several. Without `n` and `shape` 1024 on a GPU, else 256.
         shape: (m, n, k) of C (m x n) = A (m x k) B (k x n), one or several.
-        dtype: element types as of `--dtype`, one or several; float32 if it is not given.
+        dtype: element types, one or several: names as of `--dtype`, or NumPy's types. Default: float32.
         params: values by the name of a parameter: `{"BLOCK_SIZE": [16, 32]}`. Every combination is a variant.
         device: `gpu`, `gpu:1`, `cpu`, or `auto` for a GPU if there is one.
         fmad: let the compiler fuse a multiplication and an addition.
@@ -140,7 +142,7 @@ def bench(
         times=times,
     )
     architecture = find_architecture(arch)
-    sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
+    sizes, dtypes, seed = sizes_of(n, shape), element_types(dtype), whole("seed", seed, 0, LARGEST_SEED)
     with WorkerExecutor(device, real("timeout_s", timeout_s, MOST_SECONDS, positive=True)) as worker:
         info = worker.target.info
         sizes = sizes or (TIMED_SIZES[info.kind],)
@@ -177,7 +179,7 @@ def verify(
     *,
     n: Sizes | None = None,
     shape: Shapes | None = None,
-    dtype: Texts | None = None,
+    dtype: ElementTypes | None = None,
     params: Parameters | None = None,
     device: str = "auto",
     fmad: bool = True,
@@ -209,7 +211,7 @@ def verify(
         NoDeviceError: the device or a compiler is missing.
     """
     chosen = selection(methods, params, header)
-    sizes, dtypes, seed = sizes_of(n, shape), texts("dtype", dtype), whole("seed", seed, 0, LARGEST_SEED)
+    sizes, dtypes, seed = sizes_of(n, shape), element_types(dtype), whole("seed", seed, 0, LARGEST_SEED)
     variants = chosen.variants()
     sizes = sizes or usual_sizes(variants, VERIFIED_SIZES, SQUARE_SIZES, LARGER_SIZES)
     scale = (
@@ -241,7 +243,7 @@ def trace(
     *,
     n: Sizes | None = None,
     shape: Shapes | None = None,
-    dtype: Texts | None = None,
+    dtype: ElementTypes | None = None,
     params: Parameters | None = None,
     blocks: int | None = tracing.DEFAULT_BLOCKS,
     arch: str | None = TRACE_ARCH,
@@ -275,7 +277,7 @@ def trace(
     )
     chosen = selection(methods, params, header)
     wanted, left_out, remarks = traceable_cases(
-        chosen.variants(), chosen.is_named, sizes_of(n, shape), texts("dtype", dtype),
+        chosen.variants(), chosen.is_named, sizes_of(n, shape), element_types(dtype),
         whole("seed", seed, 0, LARGEST_SEED),
         arch or TRACE_ARCH,
     )  # fmt: skip
@@ -290,7 +292,7 @@ def occupancy(
     arch: Texts | None = None,
     n: Sizes | None = None,
     shape: Shapes | None = None,
-    dtype: Texts | None = None,
+    dtype: ElementTypes | None = None,
     params: Parameters | None = None,
     registers: Sizes | None = None,
     shared: int | str | Sequence[int] | None = None,
@@ -335,7 +337,7 @@ def occupancy(
         None if barriers is None else whole("barriers", barriers, 0, 16), fmad, searched=suggest,
     )  # fmt: skip
     request = occupancy_request(
-        chosen, numbers, sizes_of(n, shape), texts("dtype", dtype),
+        chosen, numbers, sizes_of(n, shape), element_types(dtype),
         names=texts("arch", arch), device_spec=device,
         multiprocessors=None if sms is None else whole("sms", sms, 1, MOST_SMS),
         carveout_percent=None if carveout is None else whole("carveout", carveout, 0, 100),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -285,6 +286,19 @@ def test_a_remark_contains_the_variant_chosen_for_best() -> None:
         (lambda: cudamm.bench("tiled", device="tpu"), "unknown device tpu"),
         (lambda: cudamm.bench("tiled", n=8, device="cpu", baseline="nope"), "nope is not measured"),
         (lambda: cudamm.bench("tiled", dtype="half"), "unknown element type half"),
+        (
+            lambda: cudamm.bench("tiled", dtype=np.int64),
+            "dtype=<class 'numpy.int64'>: it has to be a name, or",
+        ),
+        (lambda: cudamm.verify("tiled", dtype=["float32", None]), "dtype=None: it has to be a name"),
+        (lambda: cudamm.trace("tiled", dtype=np.dtype(">f4")), "dtype=dtype('>f4'): it has to be a name"),
+        # This type of the package has infinities, and float8_e4m3 of CUDA has none.
+        (
+            lambda: cudamm.trace("tiled", dtype=ml_dtypes.float8_e4m3),
+            "float8_e4m3'>: it has to be a name, or",
+        ),
+        (lambda: cudamm.occupancy("tiled", dtype=[]), "dtype is empty"),
+        (lambda: cudamm.occupancy("tiled", dtype=np.dtype([("x", "f4")])), "it has to be a name, or NumPy's"),
         (lambda: cudamm.verify("nowhere.cu"), "there is no kernel file nowhere.cu"),
         (lambda: cudamm.verify(WITHOUT_HEADER), "mine.cu lacks threads and grid"),
         (lambda: cudamm.trace("numpy"), "host methods have no warps to trace"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 import cudamm
@@ -38,10 +40,21 @@ def test_results_have_the_types_of_their_records() -> None:
     assert occupancy == 1
 
 
+def test_numpys_types_choose_an_element_type() -> None:
+    one: cudamm.Results[Result] = cudamm.verify("naive", n=4, dtype=np.float16, device="cpu")
+    types = ["float32", np.dtype("int32"), ml_dtypes.bfloat16, np.dtype(ml_dtypes.float8_e4m3fn)]
+    several: cudamm.Results[Result] = cudamm.verify("naive", n=4, dtype=types, device="cpu")
+    assert [result.dtype for result in (*one, *several)] == [
+        "float16", "float32", "int32", "bfloat16", "float8_e4m3",
+    ]  # fmt: skip
+
+
 def test_wrong_types_are_refused_by_mypy() -> None:
     """mypy reports an ignore comment that suppresses no error, so each line has to be a type error."""
     with pytest.raises(cudamm.errors.UsageError):
         cudamm.bench("naive", n="many")  # type: ignore[arg-type]
+    with pytest.raises(cudamm.errors.UsageError):
+        cudamm.bench("naive", dtype=16)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         cudamm.bench("naive", block=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError):

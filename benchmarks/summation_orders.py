@@ -134,7 +134,7 @@ ALL_PARTS = (4, 3, 2, 1, 0)
 
 
 def bf16x9(a: Matrix, b: Matrix, orders: tuple[int, ...] = ALL_PARTS, promote: bool = True) -> Matrix:
-    """Return A B as `cuda_src/36_bf16x9.cu` computes it, without the cutting of tiles.
+    """Return A B as `cuda_src/37_bf16x9.cu` computes it, without the cutting of tiles.
 
     Args:
         orders: products of parts to use, by the sum of their numbers.

@@ -27,6 +27,16 @@ __device__ __forceinline__ void stores_wait() {
     asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(PENDING) : "memory");
 }
 
+// ---- The previous and the next kernel -------------------------------------------------------------------------------
+
+// For kernels whose header has the field `dependent-launch` (see `dependent-launch`). After `allow_next_kernel` this
+// block no longer keeps the next kernel from starting: that one may start when all blocks have said so, or have ended.
+// `wait_for_previous_kernel` waits until the previous kernel is complete, and what it has written is visible.
+__device__ __forceinline__ void allow_next_kernel() {
+    asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
+}
+__device__ __forceinline__ void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" : : : "memory"); }
+
 // ---- Tensor cores -------------------------------------------------------------------------------------------------
 
 // Describes a tile in shared memory to the tensor cores. The tile's rows have 128 bytes, and are swizzled as the copy

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import math
+import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from cudamm.compile.nvcc_compiler import check_driver, compile_for_gpu, made_fro
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, parameter_offsets
 from cudamm.compile.signature import packed_formats, passed_value
+from cudamm.devices.dependent_kernel import DependentKernel
 from cudamm.devices.device import (
     GUARD_BYTES,
     Ceilings,
@@ -354,8 +356,13 @@ class _Kernel:
         try:
             self.module = compiled.module.load()
             self.function = self.module.get_function(compiled.kernel)
+            self._dependent = (
+                DependentKernel(cuda, compiled.image, compiled.kernel, launch.shared_bytes)
+                if launch.is_dependent
+                else None
+            )
             for name, value in launch.constants:
-                address, size = self.module.get_global(name)
+                address, size = (self._dependent or self.module).get_global(name)
                 kind = "i" if value < 0 else "u"  # `unsigned` holds more than `int`
                 cuda.memcpy_htod(address, np.array([value], dtype=f"{kind}{size}"))
             max_threads = self.function.max_threads_per_block
@@ -398,6 +405,9 @@ class _Kernel:
 
     def enqueue(self, launch: Launch, arguments: list[int | float | bytes]) -> None:
         """Queue one launch."""
+        if self._dependent:
+            self._dependent.enqueue(launch, struct.pack(self.function.arg_format, *arguments))
+            return
         self.function.prepared_async_call(
             launch.grid, launch.block, None, *arguments, shared_size=launch.shared_bytes
         )
@@ -540,15 +550,21 @@ class _GpuRun(Run):
     def launch(self, descending: bool = False) -> float:
         """Run the kernel once, and return the milliseconds between two events around it.
 
-        The stream is not held, because a first launch may wait for the GPU.
+        The stream is not held, because a first launch may wait for the GPU. Before a kernel that may start
+        early, another kernel writes the beginnings of A and B late: a kernel that does not wait for it computes
+        with NaN.
         """
         start, end = self._cuda.Event(), self._cuda.Event()
+        late_ms = 0.0
         try:
             start.record()
+            if self.plan.is_dependent:
+                inputs = ((self._address(name), self.matrices[name].nbytes) for name in ("A", "B"))
+                late_ms = self._device.support.write_late(*inputs)
             self._enqueue()
             end.record()
             end.synchronize()
-            elapsed_ms: float = start.time_till(end)
+            elapsed_ms: float = start.time_till(end) - late_ms
         except self._cuda.Error as error:
             self._device.report_if_broken()
             raise KernelError(f"launch failed: {error}") from None

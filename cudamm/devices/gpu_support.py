@@ -32,6 +32,12 @@ HOLD_LIMIT_NS = 500_000_000
 MOST_GIVEN_UP = 3
 """Number of times that `HOLD_LIMIT_NS` may be exceeded before streams are not held any more."""
 
+LATE_NS = 100_000
+"""Time until `write_late` writes, in nanoseconds. A kernel that may start early starts long before."""
+
+MOST_LATE_BYTES = 1 << 16
+"""Maximum number of bytes of a matrix that `write_late` writes."""
+
 TILE = 32
 """Number of rows and of columns of a block of `product` and of `judge_rows`."""
 
@@ -63,6 +69,7 @@ class Support:
             self._flush_words = max(1, 2 * l2_bytes // 4)
             self._flush = cuda.mem_alloc(4 * self._flush_words)
             self._results = cuda.mem_alloc(16)
+            self._late = cuda.mem_alloc(2 * MOST_LATE_BYTES)
             self._hold = self._function("hold", "PPQ")
             self._empty = self._function("empty", "")
             self._holds, self._gave_up = True, 0
@@ -150,6 +157,29 @@ class Support:
 
     def _release_stream(self) -> None:
         self._flags[0] = 1
+
+    def write_late(self, *matrices: tuple[int, int]) -> float:
+        """Queue a kernel that writes the beginnings of A and B late, and lets the next kernel start at once.
+
+        Until then these bytes are 255, which is NaN in every type that has it. In the end the matrices are as
+        they were.
+
+        Args:
+            matrices: address and size in bytes of A and of B.
+
+        Returns:
+            The milliseconds until the kernel writes.
+        """
+        saved, arguments = int(self._late), []
+        for address, size_bytes in matrices:
+            late_bytes = min(size_bytes, MOST_LATE_BYTES)
+            self.cuda.memcpy_dtod_async(saved, address, late_bytes)
+            self.cuda.memset_d8_async(address, 255, late_bytes, None)
+            arguments += [saved, address, late_bytes]
+            saved += MOST_LATE_BYTES
+        function = self._function("write_late", "PPiPPiQ")
+        function.prepared_async_call((1, 1), (1024, 1, 1), None, *arguments, LATE_NS)
+        return LATE_NS / 1e6
 
     @contextlib.contextmanager
     def flushing(self, flush_bytes: int) -> Iterator[None]:
@@ -354,6 +384,7 @@ class Support:
         """Free the module's buffers in device memory."""
         self._flush.free()
         self._results.free()
+        self._late.free()
 
 
 def _module(arch: str) -> Any:

@@ -22,6 +22,11 @@ MOST_ORDERED_SUMS = 2**31
 UNSET_LOCAL = "read from a local variable that was never set"
 COMPUTED_NAN = "which the kernel computed itself"
 
+READS_EARLY = (
+    "it reads A or B before it has waited for the previous kernel (griddepcontrol.wait), as dependent-launch "
+    "requires"
+)
+
 
 def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_order: bool) -> Verdict:
     """Launch a run on its inputs, and judge the product in C.
@@ -84,6 +89,9 @@ def _explained(
     if problem.scale.beta:  # then C did not hold the poison before the launch
         unwritten = wrong & (product == problem.output)
     is_product = problem.scale == UNSCALED  # otherwise it adds to C and uses each term α times
+    if run.plan.is_dependent and not unwritten.any() and np.isnan(product[wrong]).all():
+        described = describe_wrong(product, problem, variant, wrong, unwritten)
+        return dataclasses.replace(verdict, reason=described).because_of(READS_EARLY)
     adds = adds_to_output(run, _first(wrong)) if is_product and not run.plan.adds_to_zeros else ""
     described = describe_wrong(product, problem, variant, wrong, unwritten & (not adds))
     cause = adds or ("" if depends_on_order or not is_product else _cause(run, problem, wrong, unwritten))

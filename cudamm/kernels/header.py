@@ -50,6 +50,7 @@ _ONCE = (
     "requires",
     "layout",
     "initial-c",
+    "dependent-launch",
     "sizes",
     "needs",
     "ceiling",
@@ -63,7 +64,8 @@ TENSOR_MAP = "tensor_map("
 """The beginning of an argument that is a tensor map, such as `tensor_map(B, BK, BN)`."""
 PADDED_COPY = "padded("
 """The beginning of an argument that is memory for a copy of a matrix, such as `padded(B)`."""
-TENSOR_MAPS_NEED = "sm_90"
+HOPPER = "sm_90"
+"""The oldest architecture with tensor maps and dependent launches."""
 LARGEST_FILE_BYTES = 1 << 20
 
 MOST_FOREIGN = 3
@@ -190,6 +192,8 @@ def parse_method(
         raise UsageError(
             f"{path}: initial-c must be 0; leave the field out for a kernel that does not read C"
         )
+    if fields.get("dependent-launch", "yes") != "yes":
+        raise UsageError(f"{path}: dependent-launch must be yes; leave the field out for an ordinary launch")
     if fields.get("sum-order", "k") != "k":
         raise UsageError(f"{path}: sum-order must be k; leave the field out for any other order")
     expressions = (
@@ -217,7 +221,7 @@ def parse_method(
         traffic=_parse_traffic(path, fields.get("traffic", "")),
         constants=constants,
         requires=parse_conditions(fields.get("requires", "")),
-        needs=_parse_needs(path, fields.get("needs", ""), arguments),
+        needs=_parse_needs(path, fields, arguments),
         element_types=types,
         sums_in_k_order="sum-order" in fields,
         builtin=builtin,
@@ -232,6 +236,7 @@ def parse_method(
         remarks=tuple(remarks),
         column_major=_parse_layout(path, fields.get("layout", "")),
         adds_to_zeros="initial-c" in fields,
+        dependent_launch="dependent-launch" in fields,
     )
 
 
@@ -471,14 +476,19 @@ def _parse_layout(path: Path, text: str) -> tuple[MatrixName, ...]:
     return tuple(name for name in sorted(layouts) if layouts[name] == "column")
 
 
-def _parse_needs(path: Path, text: str, arguments: Sequence[str]) -> str:
-    """Parse an architecture such as `sm_80` or `sm_90a`; tensor maps and padded copies need sm_90."""
+def _parse_needs(path: Path, fields: Mapping[str, str], arguments: Sequence[str]) -> str:
+    """Parse an architecture such as `sm_80` or `sm_90a`.
+
+    Tensor maps, padded copies and dependent launches need sm_90.
+    """
+    text = fields.get("needs", "")
     needs = text.strip()
     if needs and not re.fullmatch(r"sm_[0-9]{2,3}a?", needs):
         raise UsageError(f"{path}: “needs: {text}” is not an architecture such as sm_90")
     has_maps = any(TENSOR_MAP in argument or PADDED_COPY in argument for argument in arguments)
-    if has_maps and (not needs or int(needs[3:].rstrip("a")) < int(TENSOR_MAPS_NEED[3:])):
-        return TENSOR_MAPS_NEED
+    is_for_hopper = has_maps or "dependent-launch" in fields
+    if is_for_hopper and (not needs or int(needs[3:].rstrip("a")) < int(HOPPER[3:])):
+        return HOPPER
     return needs
 
 

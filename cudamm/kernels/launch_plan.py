@@ -121,6 +121,7 @@ class Launch:
         arguments: the kernel's arguments, in order.
         column_major: the matrices that lie in memory column by column; the others lie row by row.
         adds_to_zeros: whether C has to hold zeros before the launch.
+        is_dependent: whether the kernel may start before the previous one is complete, and waits for it.
     """
 
     shape: Shape
@@ -131,6 +132,7 @@ class Launch:
     arguments: tuple[Argument, ...]
     column_major: tuple[MatrixName, ...] = ()
     adds_to_zeros: bool = False
+    is_dependent: bool = False
 
     @property
     def layouts(self) -> dict[MatrixName, MatrixLayout]:
@@ -200,6 +202,7 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
         arguments=tuple(_argument(variant, text, names, scale) for text in method.arguments),
         column_major=method.column_major,
         adds_to_zeros=method.adds_to_zeros,
+        is_dependent=method.dependent_launch,
     )
 
 

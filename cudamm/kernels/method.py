@@ -193,6 +193,8 @@ class Method:
         include_folders: folders in which the user's headers are searched for, beside the usual ones.
         column_major: the matrices that the method reads or writes column by column, in the order A, B, C.
         adds_to_zeros: True if the kernel adds to C, which has to hold zeros before each launch.
+        dependent_launch: True if a launch may start before the previous kernel is complete, for which the
+            kernel itself waits (CUDA C++ Programming Guide, programmatic dependent launch).
     """
 
     name: str
@@ -224,6 +226,7 @@ class Method:
     include_folders: tuple[Path, ...] = ()
     column_major: tuple[MatrixName, ...] = ()
     adds_to_zeros: bool = False
+    dependent_launch: bool = False
     remarks: tuple[str, ...] = ()
     found_fields: tuple[tuple[str, str], ...] = ()
 

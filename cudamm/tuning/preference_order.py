@@ -67,6 +67,8 @@ class Preference:
             cut.
         narrowest: minimum of M and of N; half a tile, plus one.
         widest: maximum of the smaller one of M and N; 0: there is none.
+        most_tiles: maximum number of tiles for each multiprocessor; 0: there is none.
+        shortest_k: minimum of K.
         unless_multiples_of: a product is excluded if N and K are multiples of this number; 0: none is.
         choices: tiles, the best of which `fitted` chooses for a product.
         fill: minimum share of the room in whole waves of the chosen tile that C fills.
@@ -90,6 +92,8 @@ class Preference:
     only: tuple[tuple[int, int], ...] = ()
     blocks: int = 0
     widest: int = 0
+    most_tiles: float = 0.0
+    shortest_k: int = 1
     unless_multiples_of: int = 0
     choices: tuple[Tile, ...] = ()
     fill: float = 0.0
@@ -128,6 +132,8 @@ class Preference:
             and (not self.only or architecture.capability in self.only)
             and min(shape.m, shape.n) >= self.narrowest
             and (not self.widest or min(shape.m, shape.n) <= self.widest)
+            and shape.k >= self.shortest_k
+            and (not self.most_tiles or tiles <= self.most_tiles * architecture.multiprocessors)
             and not (self.unless_multiples_of and math.gcd(shape.n, shape.k) % self.unless_multiples_of == 0)
             and tiles >= self.tiles * architecture.multiprocessors
         )
@@ -227,7 +233,7 @@ PREFERENCES = (
     ),
     # Methods for 16-bit types only. TFLOP/s in bfloat16: 801 at 8192 (full-waves: 787), 758 at 3072.
     Preference(
-        "persistent", {}, (128, 256), "wgmma, large tiles that fill whole waves",
+        "dependent-launch", {}, (128, 256), "wgmma, large tiles that fill whole waves",
         narrowest=65, blocks=1, choices=_WIDE_TILES, fill=0.95, in_one_wave={"STAGES": 4, "STRIP": 4},
     ),
     # TFLOP/s in bfloat16: 585 at 1536 (tensor-stream-k: 445), 787 at 5120 (tensor-stream-k: 761).
@@ -241,6 +247,13 @@ PREFERENCES = (
     Preference(
         "full-waves", {}, (64, 64), "wgmma, tiles of 64 x 64 that fill whole waves",
         narrowest=33, blocks=1, choices=(Tile(64, 64, _FEW_COLUMNS),), fill=0.75, widest=64,
+    ),
+    # TFLOP/s in bfloat16: 71 at 64x64x65536 (tensor-stream-k: 32), 59 at 384x384x2048 (52), but 114 at
+    # 384x512x4096 (119), and 6.8 at 256x256x256 (7.5).
+    Preference(
+        "tensor-split-k", {"CLUSTERS": 8, "STAGES": 7}, (64, 64),
+        "wgmma, few tiles, cut along K for clusters of blocks",
+        narrowest=33, most_tiles=0.28, shortest_k=1024,
     ),
     Preference(
         "tensor-stream-k", _WIDE_TILE, (128, 256), "wgmma, tiles of 128 x 256 for most multiprocessors",

@@ -134,6 +134,7 @@ def source_hash(method: Method) -> str:
         *method.ptxas,
         *(f"{name}=column" for name in method.column_major),
         *(["initial-c=0"] if method.adds_to_zeros else []),
+        *(["dependent-launch"] if method.dependent_launch else []),
     ]
     parts += [f"{name}={expression}" for name, expression in method.constants]
     parts += [

@@ -26,6 +26,21 @@ extern "C" __global__ void hold(volatile int *go, volatile int *gave_up, word64 
 // Two events around this kernel measure the cost of an event pair.
 extern "C" __global__ void empty() {}
 
+// ---- Kernels that may start early ---------------------------------------------------------------------
+
+// Copies the beginnings of A and of B to their places after a delay, and lets the next kernel of the stream start at
+// once. A kernel that may start early, and reads A or B without waiting for this one, finds what lay there before.
+extern "C" __global__ void write_late(const unsigned char *saved_A, unsigned char *A, int bytes_A,
+                                      const unsigned char *saved_B, unsigned char *B, int bytes_B, word64 delay_ns) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+    const word64 start = nanoseconds();
+    while (nanoseconds() - start < delay_ns) {}
+    for (int i = threadIdx.x; i < bytes_A; i += blockDim.x) A[i] = saved_A[i];
+    for (int i = threadIdx.x; i < bytes_B; i += blockDim.x) B[i] = saved_B[i];
+}
+
 // ---- The reference ------------------------------------------------------------------------------------
 
 // Computes the float64 product of matrices of any type but float64; the host checks the product before it is used as a

@@ -12,6 +12,7 @@
 //            padded(A), padded(B)
 // threads:   384
 // grid:      BLOCKS
+// dependent-launch: yes
 // shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16)
 // requires:  BN == 128 or BN == 256, STAGES >= 2, STRIP >= 1,
 //            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 1024 <= 227 * 1024
@@ -37,7 +38,7 @@
 //
 // The consumers write their sums to C themselves, element by element: C's rows, too, begin anywhere.
 //
-//     cudamm show --diff persistent aligned-copy --dtype float16
+//     cudamm show --diff dependent-launch aligned-copy --dtype float16
 
 #include "hopper.cuh"
 
@@ -148,7 +149,9 @@ aligned_copy(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ 
     const int steps = (K + BK - 1) / BK;  // along k, of each tile of C
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN, tiles = tile_rows * tile_columns;
 
+    allow_next_kernel();
     ring_init<STAGES>(full, empty, 4 * CONSUMERS);  // a lane of each warp of the consumers reports
+    wait_for_previous_kernel();
     const int shares = copy_shares(Copy{A, copy_A, M, K}, Copy{B, copy_B, K, N});
 
     RingPosition<STAGES> position;

@@ -5,11 +5,11 @@
 // needs:     sm_90a
 // types:     float16, bfloat16
 // ceiling:   16
-// param:     CLUSTERS = 16 in 1, 2, 4, 8, 16
+// param:     CLUSTERS = 8 in 1, 2, 4, 8, 16
 // param:     STAGES = 7 in 4, 6, 7, 8, 12
 // args:      tensor_map(A, 64, 64, 128), tensor_map(B, 64, 64, 128), M, N, K, C
 // threads:   160
-// grid:      8 * min(CLUSTERS, max(1, 256 // (ceil(M / 64) * ceil(N / 64)))), ceil(N / 64), ceil(M / 64)
+// grid:      8 * max(1, CLUSTERS // (ceil(M / 64) * ceil(N / 64))), ceil(N / 64), ceil(M / 64)
 // shared-bytes: STAGES * (2 * 64 * 64 * sizeof(element) + 16)
 // requires:  N % 8 == 0, K % 8 == 0, CLUSTERS >= 1, CLUSTERS <= 32, STAGES >= 2,
 //            STAGES * (2 * 64 * 64 * sizeof(element) + 16) <= 227 * 1024
@@ -24,12 +24,11 @@
 // of the tile, which it reads from the shared memory of all eight. So all blocks add at the same time.
 //
 // On every GPU a cluster may have 8 blocks, but not more. A single cluster would keep only 8 multiprocessors busy. So
-// up to CLUSTERS of them compute a tile, and only their sums go through device memory: a part for each cluster, in
-// pieces, one for each warp. Nobody waits for a part. A warp that has written its piece counts itself, and the one that
-// comes last knows that the other clusters have written theirs. It reads them all at the same time, and adds them in
-// the order of the clusters. So the result does not depend on who is last, and not all blocks have to run at the same
-// time. There is room for the parts of 256 clusters. With more than 16 tiles, each has fewer than 16 of them, and from
-// 129 tiles on one.
+// there are CLUSTERS of them, which share the tiles evenly, and only the sums of clusters that share a tile go through
+// device memory: a part for each, in pieces, one for each warp. Nobody waits for a part. A warp that has written its
+// piece counts itself, and the one that comes last knows that the other clusters have written theirs. It reads them all
+// at the same time, and adds them in the order of the clusters. So the result does not depend on who is last, and not
+// all blocks have to run at the same time. If there are more tiles than CLUSTERS, each has one.
 //
 // A thread adds only sums that threads of the same number hold. So these lie in shared memory as in the registers: four
 // are 16 bytes, and those of neighbouring threads are neighbours. There are no bank conflicts.
@@ -50,9 +49,8 @@ extern __shared__ __align__(1024) char ring[];
 
 // The parts of all clusters, in eighths; and for each piece of a tile that a warp adds up, the number of clusters that
 // have written theirs, which is 0 again at the end. Only one launch at a time may use them.
-const int MOST_CLUSTERS = 256;
-__device__ float4 parts[MOST_CLUSTERS][CLUSTER_BLOCKS][CONSUMER_THREADS];
-__device__ unsigned written[MOST_CLUSTERS][CLUSTER_BLOCKS][CONSUMER_THREADS / 32];
+__device__ float4 parts[CLUSTERS][CLUSTER_BLOCKS][CONSUMER_THREADS];
+__device__ unsigned written[CLUSTERS][CLUSTER_BLOCKS][CONSUMER_THREADS / 32];
 
 __device__ __forceinline__ void add(float4 &sums, const float4 &part) {
     sums.x += part.x, sums.y += part.y, sums.z += part.z, sums.w += part.w;

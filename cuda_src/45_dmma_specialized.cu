@@ -15,6 +15,7 @@
 // args:      tensor_map(A, BM, 16, 128), tensor_map(B, DEPTH, 16, 128), M, N, K, C
 // threads:   384
 // grid:      BLOCKS
+// dependent-launch: yes
 // shared-bytes: STAGES * ((BM + BN) * DEPTH * 8 + 16)
 // requires:  N % 2 == 0, K % 2 == 0, STAGES >= 2, STRIP >= 1,
 //            BM % WM == 0, BN % WN == 0, WM % 8 == 0, WN % 16 == 0, BM % 8 == 0,
@@ -59,8 +60,10 @@ dmma_specialized(const __grid_constant__ CUtensorMap map_A, const __grid_constan
     const int steps = (K + DEPTH - 1) / DEPTH;  // along k, of each tile of C
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN, tiles = tile_rows * tile_columns;
 
+    allow_next_kernel();
     ring_init<STAGES>(full, empty, WARPS);  // a lane of each warp that multiplies reports
     __syncthreads();
+    wait_for_previous_kernel();
 
     RingPosition<STAGES> position;
     if (warp >= WARPS) {  // the producer

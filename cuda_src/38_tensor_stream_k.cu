@@ -11,6 +11,7 @@
 // args:      tensor_map(A, 128, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, 64, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
+// dependent-launch: yes
 // shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 4 * 64 * 128
 // requires:  N % 8 == 0, K % 8 == 0, BN % 64 == 0, BN >= 64, BN <= 256, STAGES >= 2, STRIP >= 1,
 //            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 4 * 64 * 128 <= 227 * 1024
@@ -26,7 +27,7 @@
 // If there are fewer tiles than multiprocessors, all are cut: a product of 64 x 64 x 65536 has a single tile, and keeps
 // all multiprocessors busy. No tile is cut if the incomplete round is nearly full (MIN_IDLE): adding up takes time too.
 //
-//     cudamm show --diff persistent tensor-stream-k --dtype float16
+//     cudamm show --diff dependent-launch tensor-stream-k --dtype float16
 
 #include "hopper.cuh"
 #include "schedule.cuh"
@@ -51,8 +52,10 @@ tensor_stream_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN, tiles = tile_rows * tile_columns;
     Schedule work(tiles, steps, MIN_IDLE, MIN_STEPS);
 
+    allow_next_kernel();
     ring_init<STAGES>(full, empty, 4 * CONSUMERS);  // a lane of each warp of the consumers reports
     __syncthreads();
+    wait_for_previous_kernel();
 
     RingPosition<STAGES> position;
     if (warpgroup == CONSUMERS) {

@@ -15,6 +15,7 @@
 //            tensor_map(C, STORE_ROWS, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
+// dependent-launch: yes
 // shared-bytes: STAGES * ((BM + BN) * 64 * sizeof(element) + 16) + 4 * STORE_ROWS * 128
 // requires:  N % 8 == 0, K % 8 == 0, BN == 64 or BN == 128, STORE_ROWS >= 16, STORE_ROWS % 16 == 0,
 //            BM * BN % (128 * STORE_ROWS) == 0, BM * BN // 128 >= 32, BM * BN // 128 <= 256, STAGES >= 2, STRIP >= 1,
@@ -63,11 +64,13 @@ full_waves(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CU
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + CLUSTER * BN - 1) / (CLUSTER * BN);
     const int tiles = tile_rows * tile_columns;
 
+    allow_next_kernel();
     ring_init<STAGES>(full, empty, CLUSTER * 4 * CONSUMERS);  // a lane of each warp of all blocks' consumers reports
     // The place of the first tile takes two divisions, which pass while the barriers are made ready.
     int2 at = tile_at<STRIP>(min(cluster_id, tiles - 1), tile_rows, tile_columns);
     if (CLUSTER > 1) cluster_sync();
     else __syncthreads();
+    wait_for_previous_kernel();
 
     RingPosition<STAGES> position;
     if (warpgroup == CONSUMERS) {  // the producer

@@ -11,6 +11,7 @@
 // args:      tensor_map(A, 128, 64, 128), tensor_map(B, 64, 64, 128), tensor_map(C, 64, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
+// dependent-launch: yes
 // shared-bytes: STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 4 * 64 * 128
 // requires:  N % 8 == 0, K % 8 == 0, BN == 128 or BN == 256, STAGES >= 2, STRIP >= 1, BLOCKS % 2 == 0,
 //            STAGES * ((128 + BN) * 64 * sizeof(element) + 16) + 4 * 64 * 128 <= 227 * 1024
@@ -30,7 +31,7 @@
 // All threads of the cluster meet at the beginning, because the barriers of both blocks must exist before they are
 // used. They meet again at the end: no block may end while the other one can still write into its shared memory.
 //
-//     cudamm show --diff persistent cluster --dtype float16
+//     cudamm show --diff dependent-launch cluster --dtype float16
 
 #include "hopper.cuh"
 
@@ -52,8 +53,10 @@ cluster(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUten
     const int tile_rows = (M + CLUSTER * BM - 1) / (CLUSTER * BM), tile_columns = (N + BN - 1) / BN;
     const int tiles = tile_rows * tile_columns;
 
+    allow_next_kernel();
     ring_init<STAGES>(full, empty, CLUSTER * 4 * CONSUMERS);  // a lane of each warp of both blocks' consumers reports
     cluster_sync();
+    wait_for_previous_kernel();
 
     RingPosition<STAGES> position;
     if (warpgroup == CONSUMERS) {  // the producer

@@ -12,6 +12,7 @@
 // args:      tensor_map(A, 128, 128, 128), tensor_map(B, BN, 128, 128), tensor_map(C, 64, 64, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
+// dependent-launch: yes
 // shared-bytes: STAGES * ((128 + BN) * 128 + 16) + 4 * 64 * 128
 // requires:  N % 8 == 0, K % 16 == 0, BN % 64 == 0, BN >= 64, BN <= 256, STAGES >= 2, STRIP >= 1,
 //            STAGES * ((128 + BN) * 128 + 16) + 4 * 64 * 128 <= 227 * 1024
@@ -36,7 +37,7 @@
 // cycles, and the additions 64. The sums and the part both take registers. So with BN = 256 a part has only half of the
 // columns, and a stage has two parts.
 //
-//     cudamm show --diff persistent float8
+//     cudamm show --diff dependent-launch float8
 
 #include "hopper.cuh"
 
@@ -56,8 +57,10 @@ float8(const __grid_constant__ CUtensorMap map_A, const __grid_constant__ CUtens
     const int steps = (K + DEPTH - 1) / DEPTH;  // along k, of each tile of C
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN, tiles = tile_rows * tile_columns;
 
+    allow_next_kernel();
     ring_init<STAGES>(full, empty, 4 * CONSUMERS);  // a lane of each warp of the consumers reports
     __syncthreads();
+    wait_for_previous_kernel();
 
     RingPosition<STAGES> position;
     if (warpgroup == CONSUMERS) {  // the producer

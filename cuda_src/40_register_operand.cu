@@ -11,6 +11,7 @@
 // args:      tensor_map(A, BM, 32, 128), tensor_map(B, 32, 32, 128), tensor_map(C, 32, 32, 128), M, N, K
 // threads:   384
 // grid:      BLOCKS
+// dependent-launch: yes
 // shared-bytes: STAGES * ((BM + 128) * 32 * 4 + 16) + 32 * 1024
 // requires:  N % 4 == 0, K % 4 == 0, BM % 64 == 0, STAGES >= 2, STRIP >= 1,
 //            STAGES * ((BM + 128) * 32 * 4 + 16) + 32 * 1024 <= 227 * 1024
@@ -35,7 +36,7 @@
 // Registers must not be overwritten before the multiplications that read them have ended. So a warpgroup waits for the
 // end, then reads the elements of the next step. Meanwhile the tensor cores have the multiplications of the other one.
 //
-//     cudamm show --diff persistent register-operand --dtype tf32
+//     cudamm show --diff dependent-launch register-operand --dtype tf32
 
 #include "hopper.cuh"
 
@@ -56,8 +57,10 @@ register_operand(const __grid_constant__ CUtensorMap map_A, const __grid_constan
     const int steps = (K + DEPTH - 1) / DEPTH;  // along k, of each tile of C
     const int tile_rows = (M + BM - 1) / BM, tile_columns = (N + BN - 1) / BN, tiles = tile_rows * tile_columns;
 
+    allow_next_kernel();
     ring_init<STAGES>(full, empty, 4 * CONSUMERS);  // a lane of each warp of the consumers reports
     __syncthreads();
+    wait_for_previous_kernel();
 
     RingPosition<STAGES> position;
     if (warpgroup == CONSUMERS) {  // the producer

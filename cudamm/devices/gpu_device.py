@@ -551,8 +551,7 @@ class _GpuRun(Run):
         """Run the kernel once, and return the milliseconds between two events around it.
 
         The stream is not held, because a first launch may wait for the GPU. Before a kernel that may start
-        early, another kernel writes the beginnings of A and B late: a kernel that does not wait for it computes
-        with NaN.
+        early, another kernel writes the beginnings of A and B late: a kernel that does not wait computes NaN.
         """
         start, end = self._cuda.Event(), self._cuda.Event()
         late_ms = 0.0

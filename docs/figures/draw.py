@@ -1555,6 +1555,67 @@ def persistent(page: Page) -> None:
     )
 
 
+def dependent_launch(page: Page) -> None:
+    # Two launches of four blocks, of which the last one has no tile. All durations are invented.
+    blocks, begin, set_up, load, store, gap = 4, 1.0, 0.8, 1.1, 0.7, 0.05
+    multiply = (3.2, 3.9, 3.5)  # of each tile
+    stores, second = pale(C_COLOUR, 0.5), blocks + 1.7
+
+    def simulated(overlaps: bool) -> tuple[list[tuple[int, int, list[float]]], float, float]:
+        """Return the blocks of both launches, and when each launch is complete.
+
+        A block is its launch, its multiprocessor, and the times at which it starts, is set up, may load, and
+        has loaded, multiplied and stored.
+        """
+        free, ends, bars = [0.0] * blocks, [0.0], []
+        for launch in range(2):
+            first = ends[-1] + begin if launch and not overlaps else 0.0
+            for block in range(blocks):
+                starts = [max(at, first) for at in free]
+                place = starts.index(min(starts))
+                times = [starts[place]]
+                times.append(times[0] + set_up)
+                times.append(max(times[1], ends[launch]))
+                if block < len(multiply):
+                    for duration in (load, multiply[block], store):
+                        times.append(times[-1] + duration)
+                free[place] = times[-1]
+                bars.append((launch, place, times))
+            ends.append(max(free))
+        return bars, ends[1], ends[2]
+
+    results = [simulated(False), simulated(True)]
+    end = results[0][2]
+    names = {top + place + 0.5: f"multiprocessor {place}" for top in (0.0, second) for place in range(blocks)}
+    panel = timeline(page, 130, 34, 720, end, second + blocks, names, row_height=25)
+    colours = (PADDING, IDLE, B_COLOUR, C_COLOUR, stores)
+    for top, (bars, complete, _) in zip((0.0, second), results, strict=True):
+        for launch, place, times in bars:
+            for colour, (start, until) in zip(colours, pairwise(times), strict=False):
+                if until > start:
+                    words = f"launch {launch + 1}" if colour == C_COLOUR else ""
+                    bar(panel, start + gap, until, top + place, colour, words)
+        panel.line([(complete, top), (complete, top + blocks)], TROUBLE, 2)
+    now = results[1][2]
+    panel.line([(now, blocks + 0.2), (now, second + blocks)], dashes="2 2")
+    panel.line([(now, blocks + 0.6), (end, blocks + 0.6)])
+    panel.text(now, blocks + 0.6, "◀", 9, align="start")
+    panel.text(end, blocks + 0.6, "▶", 9, align="end")
+    panel.text((now + end) / 2, blocks + 0.6, "time saved", dy=12)
+    words = "persistent: launch 2 begins when launch 1 is complete"
+    panel.text(0, 0, words, align="start", weight="bold", dy=-12)
+    words = "dependent-launch: blocks of launch 2 take free places, and wait"
+    panel.text(0, second, words, align="start", weight="bold", dy=-12)
+    page.legend(
+        ("set up", PADDING),
+        ("wait", IDLE),
+        ("first copies", B_COLOUR),
+        ("multiply", C_COLOUR),
+        ("store", stores),
+        ("launch 1 is complete", TROUBLE),
+    )
+
+
 def cluster(page: Page) -> None:
     blocks, bm, bn, bk, element_bytes = 2, 128, 256, 64, 2
     half = bn // blocks
@@ -1719,7 +1780,7 @@ def tensor_stream_k(page: Page) -> None:
 
 
 def tensor_split_k(page: Page) -> None:
-    blocks, clusters, edge, marked = 8, 16, 64, 2
+    blocks, clusters, edge, marked = 8, 8, 64, 2
     part_kib = edge * edge * 4 // 1024
 
     # Each block's sums in eighths, and the eighth that one block adds up.
@@ -1738,10 +1799,10 @@ def tensor_split_k(page: Page) -> None:
     for part in range(clusters):
         middle.box(0, part + 0.1, 0.62, 0.8, C_COLOUR)
         middle.line([(0.66, part + 0.5), (1.2, clusters / 2)], GRID)
-    middle.beside(names={part + 0.5: f"cluster {part}" for part in range(0, clusters, 5)})
-    middle.box(1.2, clusters / 2 - 1, 0.8, 2, A_COLOUR)
+    middle.beside(names={part + 0.5: f"cluster {part}" for part in range(clusters)})
+    middle.box(1.2, clusters / 2 - 0.5, 0.8, 1, A_COLOUR)
     middle.text(1.6, clusters / 2, "last one", colour="white", weight="bold")
-    middle.text(1.6, clusters / 2 + 2.1, "adds in order")
+    middle.text(1.6, clusters / 2 + 1.05, "adds in order")
 
     # The parts of a product of 64 x 64 x 65536: in `tensor-stream-k` the last block keeps its own.
     bars = [
@@ -1788,8 +1849,9 @@ FIGURES = (cpu_simple, cpu_block, numpy, naive, coalesced, block_coarse, block_c
            tiled, tiled_transposed, tiled_padded, tiled_bounds, tiled_dynamic, tiled_coarse, double_buffer,
            shared_double_buffer, tile_1d, tile_2d, vectorized, warp_tile, row_tile, async_ring,
            fragment_prefetch, lean_loop, async_copy, tma, sliced_k, stream_k, wmma, mma, dmma,
-           wgmma, warp_specialized, persistent, cluster, bf16x9, tensor_stream_k, mma_tf32, register_operand,
-           aligned_copy, float8, full_waves, dmma_pipelined, dmma_specialized, tensor_split_k)  # fmt: skip
+           wgmma, warp_specialized, persistent, dependent_launch, cluster, bf16x9, tensor_stream_k, mma_tf32,
+           register_operand, aligned_copy, float8, full_waves, dmma_pipelined, dmma_specialized,
+           tensor_split_k)  # fmt: skip
 
 
 def main() -> None:

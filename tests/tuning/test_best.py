@@ -165,6 +165,15 @@ def test_the_source_hash_depends_on_included_files(write_kernel: Callable[..., P
     assert hashes[0] == hashes[2] != hashes[1]
 
 
+def test_the_source_hash_depends_on_the_way_of_launching(write_kernel: Callable[..., Path]) -> None:
+    kernel = "// threads: 1\n// grid: 1\n{}\n\n__global__ void own(float *A, float *B, float *C) {{}}\n"
+    hashes = [
+        source_hash(read_method(write_kernel(kernel.format(field))))
+        for field in ("// needs: sm_90", "// needs: sm_90\n// dependent-launch: yes")
+    ]
+    assert hashes[0] != hashes[1]
+
+
 def test_the_source_hash_depends_on_the_constants_of_the_header(write_kernel: Callable[..., Path]) -> None:
     source = find("tiled-dynamic").source
     one = read_method(write_kernel(source, "a.cu"))
@@ -382,7 +391,7 @@ def test_the_order_follows_the_rates_measured_on_an_h200() -> None:
         ("sm_90", "float32", "4096x4096x4096", "bf16x9"),
         ("sm_90", "float32", "512x512x512", "stream-k"),
         ("sm_90", "float32", "64x64x65536", "stream-k"),
-        ("sm_90", "bfloat16", "4096x4096x4096", "persistent"),
+        ("sm_90", "bfloat16", "4096x4096x4096", "dependent-launch"),
         ("sm_90", "bfloat16", "8192x64x8192", "full-waves"),
         ("sm_90", "bfloat16", "512x512x512", "tensor-stream-k"),
         ("sm_90", "float64", "4096x4096x4096", "dmma-specialized"),
@@ -390,7 +399,7 @@ def test_the_order_follows_the_rates_measured_on_an_h200() -> None:
         ("sm_90", "float64", "512x512x512", "dmma-pipelined"),
         ("sm_86", "float64", "4096x4096x4096", "warp-tile"),
         ("sm_120", "float64", "4096x4096x4096", "tma"),
-        ("sm_90", "float16", "64x64x65536", "tensor-stream-k"),
+        ("sm_90", "float16", "64x64x65536", "tensor-split-k"),
         ("sm_90", "float16", "17x31x13", "mma"),
         ("sm_100", "bfloat16", "4096x4096x4096", "mma"),
         ("sm_80", "float16", "1024x1024x1024", "mma"),
@@ -440,17 +449,29 @@ def test_the_height_of_a_tile_fills_the_waves(text: str, tile: tuple[int, int]) 
 )
 def test_large_tiles_are_preferred_where_they_fill_the_waves(edge: int, params: dict[str, int]) -> None:
     variant = preferred_at(f"{edge}x{edge}x{edge}", HOPPER, "bfloat16")
-    assert variant.method.name == "persistent" and params.items() <= variant.params.items()
+    assert variant.method.name == "dependent-launch" and params.items() <= variant.params.items()
 
 
 @pytest.mark.parametrize(
-    ("text", "method"), [("4096x4095x4096", "aligned-copy"), ("4095x4096x4096", "persistent")]
+    ("text", "method"), [("4096x4095x4096", "aligned-copy"), ("4095x4096x4096", "dependent-launch")]
 )
 def test_rows_that_begin_anywhere_are_not_padded(text: str, method: str) -> None:
     """N and K are the lengths of rows, and M is not."""
     variant, shape = preferred_at(text, HOPPER, "bfloat16"), parse_shape(text)
     assert variant.method.name == method
     assert plan(variant, shape, ELEMENT_TYPES["bfloat16"]).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("text", "method"),
+    [
+        ("2304x64x1024", "tensor-split-k"),  # 36 tiles of 64 x 64 on 132 multiprocessors
+        ("2305x64x1024", "tensor-stream-k"),
+        ("2304x64x1016", "tensor-stream-k"),
+    ],
+)
+def test_few_tiles_with_a_long_k_are_cut_for_clusters(text: str, method: str) -> None:
+    assert preferred_at(text, HOPPER, "bfloat16").method.name == method
 
 
 def test_blocks_share_loads_in_one_wave_if_rows_begin_within_lines() -> None:

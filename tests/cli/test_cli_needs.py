@@ -78,6 +78,29 @@ def test_a_users_kernel_declares_what_it_needs(run, kernel: Callable[..., Path])
     assert run(f"verify --kernel {path} -n 16 --device cpu").status == 0
 
 
+DEPENDENT = "// dependent-launch: yes\n// threads:"
+
+
+@pytest.mark.parametrize("command", ["verify", "bench -n 64", "check", "trace"])
+def test_a_dependent_launch_is_refused_before_the_kernel_is_compiled(
+    run, kernel: Callable[..., Path], command: str
+) -> None:
+    path = kernel("own.cu", "// threads:", DEPENDENT)
+    path.write_text(path.read_text() + "this does not compile\n")
+    device = "" if command in ("trace", "check") else " --device cpu"
+    run(f"{command} --kernel {path}{device}").refused(
+        2, "own needs sm_90 or later, and this device executes kernels for sm_80 at most"
+    )
+
+
+@pytest.mark.usefixtures("needs_nvcc")
+def test_a_dependent_launch_is_refused_for_an_older_architecture(run, kernel: Callable[..., Path]) -> None:
+    path = kernel("own.cu", "// threads:", DEPENDENT)
+    ended = run(f"occupancy --kernel {path} --arch sm_80")
+    assert (ended.status, ended.stdout, ended.stderr) == (2, "", "cudamm: own needs sm_90 or later\n")
+    assert "registers per thread" in run(f"occupancy --kernel {path} --arch sm_90").stdout
+
+
 @pytest.mark.usefixtures("needs_nvcc")
 def test_show_prints_the_machine_code_of_tma_without_a_gpu(run) -> None:
     result = run("show -m tma --sass --arch sm_90")

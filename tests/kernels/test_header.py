@@ -115,6 +115,26 @@ def test_a_tensor_map_needs_sm_90_at_least(write_kernel: WriteKernel, fields: st
     assert bool(method.unsupported_reason("sm_89")) is bool(needs)
 
 
+@pytest.mark.parametrize(
+    ("fields", "needs"),
+    [
+        ("", "sm_90"),
+        ("// needs: sm_80\n", "sm_90"),
+        ("// needs: sm_90a\n", "sm_90a"),
+        ("// needs: sm_100\n", "sm_100"),
+    ],
+)
+def test_a_dependent_launch_needs_sm_90_at_least(write_kernel: WriteKernel, fields: str, needs: str) -> None:
+    method = read_method(write_kernel(f"{GEOMETRY}// dependent-launch: yes\n{fields}{KERNEL}"))
+    assert method.dependent_launch
+    assert method.needs == needs
+    assert method.unsupported_reason("sm_89")
+
+
+def test_a_launch_is_an_ordinary_one_unless_the_header_says_otherwise(write_kernel: WriteKernel) -> None:
+    assert not read_method(write_kernel(GEOMETRY + KERNEL)).dependent_launch
+
+
 def test_a_method_that_needs_sm_90a_is_for_no_other_architecture(write_kernel: WriteKernel) -> None:
     method = read_method(write_kernel(f"{GEOMETRY}// needs: sm_90a\n{KERNEL}"))
     assert method.unsupported_reason("sm_90") == method.unsupported_reason("sm_90a") == ""
@@ -274,6 +294,8 @@ def test_headers_of_cpp_and_py_files_are_read(tmp_path: Path) -> None:
         (GEOMETRY + "// constant: a b = 3\n", "must have the form “constant:"),
         (GEOMETRY + "// types: float8\n", "unknown element type float8"),
         (GEOMETRY + "// sum-order: j\n", "sum-order must be k"),
+        (GEOMETRY + "// dependent-launch: no\n", "dependent-launch must be yes; leave the field out"),
+        (GEOMETRY + 2 * "// dependent-launch: yes\n", "contains “dependent-launch:” twice"),
         (GEOMETRY + "// requires: M %\n", "not arithmetic"),
         (GEOMETRY + "// traffic: 8 * M\n", "“traffic: 8 \\* M” has 1 number; it must have two"),
         (GEOMETRY + "// traffic: M, N, K\n", "has 3 numbers; it must have two"),

@@ -147,6 +147,12 @@ class FakeDriver:
     def memset_d32_async(self, address: Any, word: int, count: int, stream: None) -> None:
         self.memset_d32(address, word, count)
 
+    def memset_d8_async(self, address: Any, byte: int, count: int, stream: None) -> None:
+        self.array(address, np.uint8, count)[:] = byte
+
+    def memcpy_dtod_async(self, target: Any, source: Any, size_bytes: int) -> None:
+        self.array(target, np.uint8, size_bytes)[:] = self.array(source, np.uint8, size_bytes)
+
     def memcpy_htod(self, address: Any, source: np.ndarray) -> None:
         assert source.flags.forc
         self.array(address, np.uint8, source.nbytes)[:] = source.reshape(-1, order="A").view(np.uint8)
@@ -187,6 +193,11 @@ class FakeFunction:
         work: Callable[..., None] | None = getattr(self, f"_{self.name}", None)
         if work is not None:
             work(*arguments)
+
+    def _write_late(self, *arguments: int) -> None:
+        for saved, address, size_bytes in (arguments[:3], arguments[3:6]):
+            assert (self.driver.array(address, np.uint8, size_bytes) == 255).all()
+            self.driver.memcpy_dtod_async(address, saved, size_bytes)
 
     def _stream(self, address: int, size_bytes: int, *arguments: int) -> tuple[np.ndarray, np.ndarray]:
         first, second, distribution, largest = arguments

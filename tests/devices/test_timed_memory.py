@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.devices import gpu_device, gpu_timed_memory
+from cudamm.devices import gpu_device, gpu_support, gpu_timed_memory
 from cudamm.devices.device import POISON, Slot
 from cudamm.devices.gpu_device import GpuDevice
 from cudamm.errors import KernelError
@@ -466,3 +466,22 @@ def test_inputs_of_one_run_do_not_return_in_the_next(timed: Any, driver: FakeDri
     kernel = Remembers(driver)
     for _ in range(2):
         assert min(timed(kernel).launches.sample(5, 1, True).samples_ms) >= 100
+
+
+def test_only_the_beginnings_of_matrices_are_written_late_and_all_is_as_before(driver: FakeDriver) -> None:
+    """The stand-in's kernel asserts that the beginnings are NaN until it writes them."""
+    device = GpuDevice(0)
+    sizes = 3 * gpu_support.MOST_LATE_BYTES // 2, 300
+    matrices = [driver.mem_alloc(size_bytes) for size_bytes in sizes]
+    contents = [driver.array(a, np.uint8, size) for a, size in zip(matrices, sizes, strict=True)]
+    before = []
+    for memory in contents:
+        memory[:] = np.arange(memory.size) % 251
+        before.append(memory.copy())
+    milliseconds = device.support.write_late(*zip(map(int, matrices), sizes, strict=True))
+    assert milliseconds == gpu_support.LATE_NS / 1e6
+    assert all(np.array_equal(now, then) for now, then in zip(contents, before, strict=True))
+    for matrix in matrices:
+        matrix.free()
+    device.close()
+    assert driver.allocations == []

@@ -25,8 +25,9 @@
 // With *programmatic dependent launch* a kernel may start before the previous one is complete. The header asks for it
 // (`dependent-launch`); in CUDA C++ it is an attribute of the launch. Each block says at its beginning that the next
 // kernel may start (`allow_next_kernel`). A multiprocessor has room for one block of this kernel. So a block of the
-// next launch takes the place of one that has ended, while others still multiply or store. It makes its barriers ready,
-// and then waits until the previous kernel is complete and its results are visible (`wait_for_previous_kernel`).
+// next launch takes the place of one that has ended, or that never had a tile, while others still multiply or store. It
+// makes its barriers ready, and then waits until the previous kernel is complete and its results are visible
+// (`wait_for_previous_kernel`).
 //
 // Until it has waited, a kernel may touch only what no other kernel uses: registers and shared memory. The previous
 // kernel may still be writing A or B, or reading what lies in C. A single launch is not faster: only launches that

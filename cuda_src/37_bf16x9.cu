@@ -9,6 +9,7 @@
 // types:     float32
 // threads:   384
 // grid:      BLOCKS
+// dependent-launch: yes
 // shared-bytes: STAGES * (6 * 128 * 32 * 2 + 16)
 //
 // The methods for float32, up to `stream-k`, are limited by the float32 units: 128 multiply-adds per clock cycle, with
@@ -38,11 +39,12 @@
 // the consumers.
 //
 // Blocks, one for each multiprocessor, share the work as in `stream-k`; but if the last round of whole tiles is nearly
-// complete, no tile is cut.
+// complete, no tile is cut. The next launch begins while this one ends (see `dependent-launch`).
 //
 //     cudamm show --diff stream-k bf16x9
 
 #include "barriers.cuh"
+#include "previous_kernel.cuh"
 
 const int BM = 128, BN = 128, BK = 32, CONSUMERS = BM / 64;  // consumer warpgroups
 
@@ -144,6 +146,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
     __shared__ int4 inexact[STAGES];  // for each stage and each warp of the producer: true if bits were left over
     __shared__ int arrived_before[CONSUMERS];
     Barrier *const full = (Barrier *)(ring + STAGES * STAGE), *const empty = full + STAGES;
+    allow_next_kernel();
     if (threadIdx.x == 0)
         for (int i = 0; i < STAGES; ++i) {
             barrier_init(&full[i], 128);             // all threads of the producer
@@ -151,6 +154,7 @@ __device__ __forceinline__ void product(int M, int N, int K, const float *A, con
         }
     proxy_fence();
     __syncthreads();
+    wait_for_previous_kernel();
 
     const int steps = (K + BK - 1) / BK, tile_columns = (N + BN - 1) / BN, tile_rows = (M + BM - 1) / BM;
     // The first `cut_tiles` tiles are cut, and `sharers` blocks share them: all blocks, or fewer if there are so few

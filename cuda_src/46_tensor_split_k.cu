@@ -9,6 +9,7 @@
 // param:     STAGES = 7 in 4, 6, 7, 8, 12
 // args:      tensor_map(A, 64, 64, 128), tensor_map(B, 64, 64, 128), M, N, K, C
 // threads:   160
+// dependent-launch: yes
 // grid:      8 * max(1, CLUSTERS // (ceil(M / 64) * ceil(N / 64))), ceil(N / 64), ceil(M / 64)
 // shared-bytes: STAGES * (2 * 64 * 64 * sizeof(element) + 16)
 // requires:  N % 8 == 0, K % 8 == 0, CLUSTERS >= 1, CLUSTERS <= 32, STAGES >= 2,
@@ -94,6 +95,7 @@ tensor_split_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant_
     const int row0 = blockIdx.z * BM, col0 = blockIdx.y * BN;  // of the tile
     const int rank = blockIdx.x % CLUSTER_BLOCKS, cluster = blockIdx.x / CLUSTER_BLOCKS;
 
+    allow_next_kernel();
     ring_init<STAGES>(full, empty, CONSUMER_THREADS / 32);  // a lane of each warp of the consumers reports
     // The block's share of the steps. The first blocks may have one more; if there are few, the last ones have none.
     const int sharers = gridDim.x, sharer = blockIdx.x;
@@ -101,6 +103,7 @@ tensor_split_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant_
     const int step_begin = sharer * share + min(sharer, larger_shares);
     const int step_end = step_begin + share + (sharer < larger_shares);
     __syncthreads();
+    wait_for_previous_kernel();
 
     RingPosition<STAGES> position;
     if (thread >= CONSUMER_THREADS) {  // the producer

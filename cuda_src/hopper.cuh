@@ -6,6 +6,7 @@
 
 #pragma once
 #include "barriers.cuh"
+#include "previous_kernel.cuh"
 #include "tensor_cores.cuh"
 
 // ---- The copy engine and device memory ------------------------------------------------------------------------------
@@ -26,16 +27,6 @@ template <int PENDING = 0>
 __device__ __forceinline__ void stores_wait() {
     asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(PENDING) : "memory");
 }
-
-// ---- The previous and the next kernel -------------------------------------------------------------------------------
-
-// For kernels whose header has the field `dependent-launch` (see `dependent-launch`). After `allow_next_kernel` this
-// block no longer keeps the next kernel from starting: that one may start when all blocks have said so, or have ended.
-// `wait_for_previous_kernel` waits until the previous kernel is complete, and what it has written is visible.
-__device__ __forceinline__ void allow_next_kernel() {
-    asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
-}
-__device__ __forceinline__ void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" : : : "memory"); }
 
 // ---- Tensor cores -------------------------------------------------------------------------------------------------
 

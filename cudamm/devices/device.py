@@ -243,6 +243,13 @@ class Run(ABC):
             KernelError: the launch was refused, or the kernel crashed.
         """
 
+    def launch_with_late_inputs(self, descending: bool = False) -> float:
+        """As `launch`, but A and B are not complete yet when the kernel starts, if it has to wait for them.
+
+        A kernel that does not wait for the previous one then reads NaN, or -1 in an integer type.
+        """
+        return self.launch(descending)
+
     def sample(self, samples: int, launches: int = 1, cold: bool = False) -> list[float]:
         """Return `samples` samples, in milliseconds per launch, each over `launches` launches.
 

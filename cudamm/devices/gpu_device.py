@@ -361,7 +361,7 @@ class _Kernel:
                 if launch.is_dependent
                 else None
             )
-            for name, value in launch.constants:
+            for name, value in launch.constants:  # of the module that is launched
                 address, size = (self._dependent or self.module).get_global(name)
                 kind = "i" if value < 0 else "u"  # `unsigned` holds more than `int`
                 cuda.memcpy_htod(address, np.array([value], dtype=f"{kind}{size}"))
@@ -550,20 +550,31 @@ class _GpuRun(Run):
     def launch(self, descending: bool = False) -> float:
         """Run the kernel once, and return the milliseconds between two events around it.
 
-        The stream is not held, because a first launch may wait for the GPU. Before a kernel that may start
-        early, another kernel writes the beginnings of A and B late: a kernel that does not wait computes NaN.
+        The stream is not held, because a first launch may wait for the GPU.
+        """
+        return self._time_launch(lambda: 0.0)
+
+    def launch_with_late_inputs(self, descending: bool = False) -> float:
+        """As `launch`; before a kernel that may start early, another one writes parts of A and B late."""
+        if not self.plan.is_dependent:
+            return self.launch(descending)
+        inputs = [(self._address(name), self.matrices[name].nbytes) for name in ("A", "B")]
+        return self._time_launch(lambda: self._device.support.write_late(*inputs))
+
+    def _time_launch(self, prepare: Callable[[], float]) -> float:
+        """Return the milliseconds of one launch.
+
+        Args:
+            prepare: queues work before the launch, and returns its milliseconds, which are not counted.
         """
         start, end = self._cuda.Event(), self._cuda.Event()
-        late_ms = 0.0
         try:
             start.record()
-            if self.plan.is_dependent:
-                inputs = ((self._address(name), self.matrices[name].nbytes) for name in ("A", "B"))
-                late_ms = self._device.support.write_late(*inputs)
+            prepared_ms = prepare()
             self._enqueue()
             end.record()
             end.synchronize()
-            elapsed_ms: float = start.time_till(end) - late_ms
+            elapsed_ms: float = start.time_till(end) - prepared_ms
         except self._cuda.Error as error:
             self._device.report_if_broken()
             raise KernelError(f"launch failed: {error}") from None

@@ -32,8 +32,8 @@ HOLD_LIMIT_NS = 500_000_000
 MOST_GIVEN_UP = 3
 """Number of times that `HOLD_LIMIT_NS` may be exceeded before streams are not held any more."""
 
-LATE_NS = 100_000
-"""Time until `write_late` writes, in nanoseconds. A kernel that may start early starts long before."""
+LATE_NS = 5_000_000
+"""Time until `write_late` writes, in nanoseconds. The host has long launched the next kernel then."""
 
 MOST_LATE_BYTES = 1 << 16
 """Maximum number of bytes of a matrix that `write_late` writes."""

@@ -16,7 +16,7 @@ from cudamm.kernels.header import read_method
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, parse_shape
 from cudamm.kernels.variant import variants
-from tests.scripted_device import ScriptedDevice, silent
+from tests.scripted_device import ScriptedDevice, ScriptedRun, silent
 
 KERNEL = """\
 // threads: 16, 16
@@ -41,16 +41,29 @@ def verified(folder: Path, field: str, error: float, dtype: str = "float32") -> 
     return result
 
 
-def test_nan_from_a_kernel_that_may_start_early_is_explained_by_a_missing_wait(tmp_path: Path) -> None:
-    result = verified(tmp_path, DEPENDENT, np.nan)
+@pytest.fixture
+def wrong_if_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products are wrong only if A and B are not complete when the kernel starts."""
+
+    def launch_with_late_inputs(run: ScriptedRun, descending: bool = False) -> float:
+        milliseconds = run.launch(descending)
+        run.product()[:] = -7
+        return milliseconds
+
+    monkeypatch.setattr(ScriptedRun, "launch_with_late_inputs", launch_with_late_inputs, raising=False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.usefixtures("wrong_if_late")
+def test_a_kernel_that_is_wrong_only_with_late_inputs_has_not_waited(tmp_path: Path, dtype: str) -> None:
+    result = verified(tmp_path, DEPENDENT, 0.0, dtype)
     assert result.verdict.correct is False
-    assert result.reason.startswith(f"{READS_EARLY}; 480 of 480 elements wrong, first C[0][0]")
+    assert result.reason == f"{READS_EARLY}; 480 of 480 elements wrong, first C[0][0]"
 
 
-@pytest.mark.parametrize(
-    ("field", "error"), [("", np.nan), (DEPENDENT, 1.0)], ids=["an ordinary launch", "a number"]
-)
-def test_another_wrong_product_is_not_explained_by_a_missing_wait(
+@pytest.mark.parametrize("error", [np.nan, 1.0])
+@pytest.mark.parametrize("field", ["", DEPENDENT], ids=["an ordinary launch", "a dependent launch"])
+def test_a_kernel_that_is_always_wrong_is_not_explained_by_a_missing_wait(
     tmp_path: Path, field: str, error: float
 ) -> None:
     result = verified(tmp_path, field, error)

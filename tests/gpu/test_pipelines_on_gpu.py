@@ -30,9 +30,9 @@ pytestmark = pytest.mark.gpu
 FLOAT32 = ELEMENT_TYPES["float32"]
 PIPELINES = (
     "async-ring", "fragment-prefetch", "lean-loop", "async-copy", "tma", "sliced-k", "stream-k", "mma",
-    "mma-tf32", "dmma", "wgmma", "warp-specialized", "persistent", "cluster", "bf16x9", "tensor-stream-k",
-    "register-operand", "aligned-copy", "float8", "full-waves", "dmma-pipelined", "dmma-specialized",
-    "tensor-split-k",
+    "mma-tf32", "dmma", "wgmma", "warp-specialized", "persistent", "dependent-launch", "cluster", "bf16x9",
+    "tensor-stream-k", "register-operand", "aligned-copy", "float8", "full-waves", "dmma-pipelined",
+    "dmma-specialized", "tensor-split-k",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from cudamm.errors import UsageError
 from cudamm.kernels.launch_plan import Argument, Launch, PlainArgument, StructValue, TensorMap
 from cudamm.kernels.parameter_types import (
     TENSOR_MAP_LETTER,
+    TENSOR_MAP_POINTER_LETTER,
     constant_format,
     each_format,
     launch_bound,
@@ -32,13 +33,24 @@ def packed_formats(formats: str, offsets: Sequence[int] = ()) -> str:
     Args:
         offsets: offset of each parameter in bytes, from the cubin; if empty, each parameter follows the
             previous one at the next aligned offset.
+
+    Raises:
+        UsageError: a tensor map follows another parameter, and there are no offsets: its alignment depends on
+            the CUDA release.
     """
+    if not offsets and TENSOR_MAP_LETTER in formats.lstrip(TENSOR_MAP_LETTER):
+        raise UsageError(
+            "the compiled kernel does not contain the offsets of its parameters, and a tensor map follows "
+            "another parameter: declare the tensor maps first"
+        )
     packed = ""
     for index, part in enumerate(each_format(formats)):
         gap = offsets[index] - struct.calcsize(packed) if offsets else 0
         packed += f"{gap}x" if gap else ""
         if part == TENSOR_MAP_LETTER:
             packed += f"{TENSOR_MAP_BYTES}s"
+        elif part == TENSOR_MAP_POINTER_LETTER:
+            packed += "P"
         elif part[0] == "{":
             packed += f"{_alignment(part)}{struct.calcsize(_struct_format(part))}s"
         else:
@@ -117,7 +129,10 @@ def check_arguments(program: Program, launch: Launch) -> None:
 
 _ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
     "P": ("a matrix", str),
-    TENSOR_MAP_LETTER: ("a tensor map, as in tensor_map(A, 64, 32)", TensorMap),
+    **dict.fromkeys(
+        (TENSOR_MAP_LETTER, TENSOR_MAP_POINTER_LETTER),
+        ("a tensor map, as in tensor_map(A, 64, 32)", TensorMap),
+    ),
     "f": ("a number", (int, float)),
     "d": ("a number", (int, float)),
 }

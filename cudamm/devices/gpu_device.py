@@ -50,7 +50,7 @@ from cudamm.kernels.architecture import Architecture, gpu_architecture
 from cudamm.kernels.launch_plan import Launch, Limits, TensorMap, padded_row_bytes
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, Execution, MatrixName, Method, dtype_of_results
-from cudamm.kernels.parameter_types import each_format, parameter_formats
+from cudamm.kernels.parameter_types import TENSOR_MAP_POINTER_LETTER, each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
 
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
@@ -381,6 +381,7 @@ class _Kernel:
         self._formats = parameter_formats(program.text, entry, program.element)
         offsets = parameter_offsets(compiled.image, compiled.kernel)
         self.function.prepare(packed_formats(self._formats, offsets))
+        self._maps: dict[bytes, Any] = {}
         self._padded_copies: dict[str, Any] = {}
         for name, layout in launch.padded_copies.items():
             try:
@@ -398,10 +399,24 @@ class _Kernel:
                 layout = launch.layouts[value.matrix]
                 element = self._element.of_results if value.matrix == "C" else self._element
                 address = addresses[value.memory]
-                arguments.append(encode(value, address, layout.lines, layout.leading, element))
+                encoded = encode(value, address, layout.lines, layout.leading, element)
+                is_pointer = part == TENSOR_MAP_POINTER_LETTER
+                arguments.append(self._address_of(encoded) if is_pointer else encoded)
             else:
                 arguments.append(passed_value(part, value, addresses))
         return arguments
+
+    def _address_of(self, encoded: bytes) -> int:
+        """Return the address of a tensor map in device memory, which is freed with the kernel.
+
+        Each map has its own memory, because several launches on different matrices may be queued.
+        """
+        if encoded not in self._maps:
+            try:
+                self._maps[encoded] = _on_device(np.frombuffer(encoded, np.uint8))
+            except import_driver().Error as error:
+                raise KernelError(f"no device memory for a tensor map: {error}") from None
+        return int(self._maps[encoded])
 
     def enqueue(self, launch: Launch, arguments: list[int | float | bytes]) -> None:
         """Queue one launch."""
@@ -551,8 +566,8 @@ class _GpuRun(Run):
         """Run the kernel once, and return the milliseconds between two events around it.
 
         The stream is not held, because a first launch may wait for the GPU. Before a kernel that may start
-        early, another kernel writes the beginnings of A and B late: a kernel that does not wait for it computes
-        with NaN.
+        early, another kernel writes the beginnings of A and B late: a kernel that does not wait for it
+        computes with NaN.
         """
         start, end = self._cuda.Event(), self._cuda.Event()
         late_ms = 0.0

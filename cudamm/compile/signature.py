@@ -5,8 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from cudamm.compile.program import Program
 from cudamm.errors import UsageError
+from cudamm.kernels.array_file import FileArray
 from cudamm.kernels.launch_plan import Argument, Launch, PlainArgument, StructValue, TensorMap
 from cudamm.kernels.parameter_types import (
     TENSOR_MAP_LETTER,
@@ -17,6 +20,7 @@ from cudamm.kernels.parameter_types import (
     member_names,
     parameter_formats,
     parameters_of,
+    pointed_format,
 )
 from cudamm.kernels.problem import UNSCALED
 from cudamm.source.c_text import dynamic_arrays_in, without_comments
@@ -109,6 +113,13 @@ def check_arguments(program: Program, launch: Launch) -> None:
         name, text = f"argument {position + 1} of {method.entry}", method.arguments[position]
         if part[0] != "{":
             _check_value(name, part, argument, text, given, declared[position])
+            if isinstance(argument, FileArray):
+                letter = pointed_format(program.text, program.entry, position, program.element)
+                if not letter or np.dtype(letter) != argument.dtype:
+                    raise UsageError(
+                        f"{name}, {text}, is an array of {argument.dtype}, and its parameter is "
+                        f"“{declared[position]}”: save the array with the type of the parameter's elements"
+                    )
             continue
         members = member_names(program.text, program.entry, position)
         if not isinstance(argument, StructValue) or len(argument.members) != len(members):
@@ -128,7 +139,7 @@ def check_arguments(program: Program, launch: Launch) -> None:
 
 
 _ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
-    "P": ("a matrix", str),
+    "P": ("a matrix", (str, FileArray)),
     **dict.fromkeys(
         (TENSOR_MAP_LETTER, TENSOR_MAP_POINTER_LETTER),
         ("a tensor map, as in tensor_map(A, 64, 32)", TensorMap),

@@ -62,6 +62,8 @@ _ONCE = (
 _REPEATED = ("param", "constant")
 TENSOR_MAP = "tensor_map("
 """The beginning of an argument that is a tensor map, such as `tensor_map(B, BK, BN)`."""
+ARRAY_FILE = "file("
+"""The beginning of an argument that is an array in a file, such as `file(order.npy)`."""
 PADDED_COPY = "padded("
 """The beginning of an argument that is memory for a copy of a matrix, such as `padded(B)`."""
 HOPPER = "sm_90"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from cudamm.errors import RequirementError, UsageError
 from cudamm.kernels.architecture import Architecture
-from cudamm.kernels.header import TENSOR_MAP
+from cudamm.kernels.array_file import FileArray, read_array
+from cudamm.kernels.header import ARRAY_FILE, TENSOR_MAP
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName, Method
 from cudamm.kernels.problem import UNSCALED, Scale, Shape, check_size
@@ -77,7 +78,7 @@ class StructValue:
     members: tuple[PlainArgument, ...]
 
 
-Argument = PlainArgument | TensorMap | StructValue
+Argument = PlainArgument | TensorMap | FileArray | StructValue
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class Launch:
         for argument in self.arguments:
             if isinstance(argument, StructValue):
                 plain += argument.members
-            elif not isinstance(argument, TensorMap):
+            elif not isinstance(argument, TensorMap | FileArray):
                 plain.append(argument)
         return plain
 
@@ -275,9 +276,16 @@ def check(variant: Variant, launch: Launch, limits: Limits) -> None:
 def _argument(variant: Variant, text: str, names: dict[str, int], scale: Scale) -> Argument:
     if text.startswith(TENSOR_MAP):
         return _tensor_map(variant, text, names)
+    if text.startswith(ARRAY_FILE):
+        name = re.sub(r"\{([^{}]*)\}", lambda size: str(parse(size[1]).whole(names)), text[len(ARRAY_FILE) :])
+        if not name.endswith(")"):
+            raise UsageError(f"{variant}: “{text}” in --args must have the form file(order-{{M}}x{{N}}.npy)")
+        return read_array(variant.method.path.parent / name.removesuffix(")"))
     if text.startswith("{"):
         members = split_at_commas(text[1:].removesuffix("}").removesuffix(","))
-        if not text.endswith("}") or any(member.startswith(("{", TENSOR_MAP)) for member in members):
+        if not text.endswith("}") or any(
+            member.startswith(("{", TENSOR_MAP, ARRAY_FILE)) for member in members
+        ):
             raise UsageError(
                 f"{variant}: “{text}” in --args must have the form {{N, K, B}}: the values of a struct's "
                 "members, in the order in which the struct declares them"

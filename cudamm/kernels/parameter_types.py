@@ -130,6 +130,13 @@ def member_names(source: str, entry: str, position: int) -> list[str]:
     return [member.name for member in found[0].members] if found else []
 
 
+def pointed_format(source: str, entry: str, position: int, element: ElementType) -> str:
+    """Return the letter of the numbers to which a kernel's parameter points; empty if it points to none."""
+    code = without_comments(source)
+    types = _Types(code, _named_types(code) | _template_types(code, entry))
+    return _resolve(types.named, _type_words(_declared(parameters_of(code, entry)[position]), types), element)
+
+
 def launch_bound(source: str, entry: str) -> int | None:
     """Return the threads that a kernel's `__launch_bounds__` allows in a block; None if it has none."""
     code = without_comments(source)

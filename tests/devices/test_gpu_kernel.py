@@ -25,15 +25,15 @@ from tests.fake_cuda_driver import FakeDriver
 
 FLOAT32 = ELEMENT_TYPES["float32"]
 TWO_MAPS = """\
-// args:    M, tensor_map(A, 8, 8), C, tensor_map(A, 8, 4)
+// args:    M, tensor_map(A, 8, 8), C, tensor_map(A, 8, 4), file(order.npy)
 // threads: 1
 // grid:    1
 
 #include <cuda.h>
 
 __global__ void two_maps(int M, const CUtensorMap *in_memory, float *C,
-                         const __grid_constant__ CUtensorMap map) {
-    C[M] = *(const int *)in_memory + *(const int *)&map;
+                         const __grid_constant__ CUtensorMap map, const short *order) {
+    C[M] = *(const int *)in_memory + *(const int *)&map + order[0];
 }
 """
 
@@ -59,9 +59,10 @@ def encoded(spec: TensorMap, address: int, *_: object) -> bytes:
 
 
 @pytest.mark.usefixtures("needs_nvcc")
-def test_a_pointer_to_a_tensor_map_gets_the_address_of_the_map_in_device_memory(
-    monkeypatch: pytest.MonkeyPatch, write_kernel: Callable[..., Path]
+def test_pointers_to_tensor_maps_and_to_arrays_of_files_get_addresses_in_device_memory(
+    monkeypatch: pytest.MonkeyPatch, write_kernel: Callable[..., Path], tmp_path: Path
 ) -> None:
+    np.save(tmp_path / "order.npy", np.array([3, 1, 2], np.int16))
     driver, function = FakeDriver(), Function()
     monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: driver)
     monkeypatch.setattr("cudamm.devices.gpu_device.open_monitor", lambda bus: None)
@@ -79,7 +80,8 @@ def test_a_pointer_to_a_tensor_map_gets_the_address_of_the_map_in_device_memory(
         run.launch()
         first, second = function.launches
         assert first == second
-        rows, in_memory, _, by_value = first
+        rows, in_memory, _, by_value, order = first
+        assert driver.array(order, np.int16, 3).tolist() == [3, 1, 2]
         assert rows == 8 and function.formats.count("128s") == 1
         assert in_memory % 64 == 0
         kept = driver.array(in_memory, np.int64, 16)
@@ -89,6 +91,7 @@ def test_a_pointer_to_a_tensor_map_gets_the_address_of_the_map_in_device_memory(
         run.redraw(problem)
         slots = [Slot(WINDOWS[0]), Slot(WINDOWS[1]), Slot(WINDOWS[0])]
         run.time(slots)
+        assert {arguments[4] for arguments in function.launches} == {order}
         others = {arguments[1] for arguments in function.launches[2:]}
         assert in_memory not in others
         described = {int(driver.array(address, np.int64, 1)[0]) for address in others}

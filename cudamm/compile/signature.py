@@ -5,17 +5,22 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from cudamm.compile.program import Program
 from cudamm.errors import UsageError
+from cudamm.kernels.array_file import FileArray
 from cudamm.kernels.launch_plan import Argument, Launch, PlainArgument, StructValue, TensorMap
 from cudamm.kernels.parameter_types import (
     TENSOR_MAP_LETTER,
+    TENSOR_MAP_POINTER_LETTER,
     constant_format,
     each_format,
     launch_bound,
     member_names,
     parameter_formats,
     parameters_of,
+    pointed_format,
 )
 from cudamm.kernels.problem import UNSCALED
 from cudamm.source.c_text import dynamic_arrays_in, without_comments
@@ -32,13 +37,24 @@ def packed_formats(formats: str, offsets: Sequence[int] = ()) -> str:
     Args:
         offsets: offset of each parameter in bytes, from the cubin; if empty, each parameter follows the
             previous one at the next aligned offset.
+
+    Raises:
+        UsageError: a tensor map follows another parameter, and there are no offsets: its alignment depends on
+            the CUDA release.
     """
+    if not offsets and TENSOR_MAP_LETTER in formats.lstrip(TENSOR_MAP_LETTER):
+        raise UsageError(
+            "the compiled kernel does not contain the offsets of its parameters, and a tensor map follows "
+            "another parameter: declare the tensor maps first"
+        )
     packed = ""
     for index, part in enumerate(each_format(formats)):
         gap = offsets[index] - struct.calcsize(packed) if offsets else 0
         packed += f"{gap}x" if gap else ""
         if part == TENSOR_MAP_LETTER:
             packed += f"{TENSOR_MAP_BYTES}s"
+        elif part == TENSOR_MAP_POINTER_LETTER:
+            packed += "P"
         elif part[0] == "{":
             packed += f"{_alignment(part)}{struct.calcsize(_struct_format(part))}s"
         else:
@@ -97,6 +113,13 @@ def check_arguments(program: Program, launch: Launch) -> None:
         name, text = f"argument {position + 1} of {method.entry}", method.arguments[position]
         if part[0] != "{":
             _check_value(name, part, argument, text, given, declared[position])
+            if isinstance(argument, FileArray):
+                letter = pointed_format(program.text, program.entry, position, program.element)
+                if not letter or np.dtype(letter) != argument.dtype:
+                    raise UsageError(
+                        f"{name}, {text}, is an array of {argument.dtype}, and its parameter is "
+                        f"“{declared[position]}”: save the array with the type of the parameter's elements"
+                    )
             continue
         members = member_names(program.text, program.entry, position)
         if not isinstance(argument, StructValue) or len(argument.members) != len(members):
@@ -116,8 +139,11 @@ def check_arguments(program: Program, launch: Launch) -> None:
 
 
 _ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
-    "P": ("a matrix", str),
-    TENSOR_MAP_LETTER: ("a tensor map, as in tensor_map(A, 64, 32)", TensorMap),
+    "P": ("a matrix", (str, FileArray)),
+    **dict.fromkeys(
+        (TENSOR_MAP_LETTER, TENSOR_MAP_POINTER_LETTER),
+        ("a tensor map, as in tensor_map(A, 64, 32)", TensorMap),
+    ),
     "f": ("a number", (int, float)),
     "d": ("a number", (int, float)),
 }

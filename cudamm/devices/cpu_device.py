@@ -41,6 +41,7 @@ from cudamm.devices.device import (
     region_bytes,
 )
 from cudamm.errors import HangError, KernelError, NoDeviceError, signal_name
+from cudamm.kernels.header import ARRAY_FILE
 from cudamm.kernels.launch_plan import Argument, Launch, Limits, StructValue
 from cudamm.kernels.method import Execution, MatrixName, Method
 from cudamm.kernels.parameter_types import each_format, parameter_formats
@@ -96,6 +97,12 @@ class CpuDevice(Device["Executable | PythonFunction"]):
     def execution(self, method: Method) -> Execution:
         """Return `native` for host methods, and `emulated` for CUDA kernels."""
         return "native" if method.runs_on_host else "emulated"
+
+    def lacks(self, method: Method) -> str:
+        """Return the reason why this device cannot run a method; empty if it can."""
+        if any(argument.startswith(ARRAY_FILE) for argument in method.arguments):
+            return f"{method.name} takes an array from a file, and file(…) in --args works on a GPU only"
+        return super().lacks(method)
 
     def compile(self, program: Program) -> Executable | PythonFunction:
         """Compile a program with the host's C++ compiler; a Python method needs no compiling."""

@@ -47,10 +47,11 @@ from cudamm.devices.source_module import CompiledSource, compile_source, prepare
 from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
+from cudamm.kernels.array_file import FileArray
 from cudamm.kernels.launch_plan import Launch, Limits, TensorMap, padded_row_bytes
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, Execution, MatrixName, Method, dtype_of_results
-from cudamm.kernels.parameter_types import each_format, parameter_formats
+from cudamm.kernels.parameter_types import TENSOR_MAP_POINTER_LETTER, each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
 
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
@@ -381,6 +382,7 @@ class _Kernel:
         self._formats = parameter_formats(program.text, entry, program.element)
         offsets = parameter_offsets(compiled.image, compiled.kernel)
         self.function.prepare(packed_formats(self._formats, offsets))
+        self._constant_memory: dict[bytes, Any] = {}
         self._padded_copies: dict[str, Any] = {}
         for name, layout in launch.padded_copies.items():
             try:
@@ -398,10 +400,26 @@ class _Kernel:
                 layout = launch.layouts[value.matrix]
                 element = self._element.of_results if value.matrix == "C" else self._element
                 address = addresses[value.memory]
-                arguments.append(encode(value, address, layout.lines, layout.leading, element))
+                encoded = encode(value, address, layout.lines, layout.leading, element)
+                is_pointer = part == TENSOR_MAP_POINTER_LETTER
+                arguments.append(self._address_of(encoded) if is_pointer else encoded)
+            elif isinstance(value, FileArray):
+                arguments.append(self._address_of(value.content))
             else:
                 arguments.append(passed_value(part, value, addresses))
         return arguments
+
+    def _address_of(self, content: bytes) -> int:
+        """Return the address of a tensor map or an array in device memory, which is freed with the kernel.
+
+        Each content has its own memory, because several launches on different matrices may be queued.
+        """
+        if content not in self._constant_memory:
+            try:
+                self._constant_memory[content] = _on_device(np.frombuffer(content, np.uint8))
+            except import_driver().Error as error:
+                raise KernelError(f"no device memory for an argument: {error}") from None
+        return int(self._constant_memory[content])
 
     def enqueue(self, launch: Launch, arguments: list[int | float | bytes]) -> None:
         """Queue one launch."""

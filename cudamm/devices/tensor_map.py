@@ -49,15 +49,19 @@ def encode(spec: TensorMap, address: int, rows: int, columns: int, element: Elem
     memory = ctypes.create_string_buffer(TENSOR_MAP_BYTES + ALIGNMENT_BYTES)
     aligned = -(-ctypes.addressof(memory) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     # Columns come first: the driver's first dimension is the one whose elements are adjacent in memory.
+    band = spec.band_columns or columns
+    sizes = [band, rows, columns // band, 1, 1][: spec.dimensions]
+    strides = [row_bytes, band * element.size_bytes, row_bytes, row_bytes][: spec.dimensions - 1]
+    box = [spec.box_columns, spec.box_rows, spec.box_bands, 1, 1][: spec.dimensions]
     status = encode_tiled(
         ctypes.c_void_p(aligned),
         ctypes.c_int(DATA_TYPES["uint8" if element.size_bytes == 1 else element.of_memory.name]),
-        ctypes.c_uint32(2),
+        ctypes.c_uint32(spec.dimensions),
         ctypes.c_void_p(address),
-        (ctypes.c_uint64 * 2)(columns, rows),
-        (ctypes.c_uint64 * 1)(row_bytes),
-        (ctypes.c_uint32 * 2)(spec.box_columns, spec.box_rows),
-        (ctypes.c_uint32 * 2)(1, 1),
+        (ctypes.c_uint64 * len(sizes))(*sizes),
+        (ctypes.c_uint64 * len(strides))(*strides),
+        (ctypes.c_uint32 * len(box))(*box),
+        (ctypes.c_uint32 * len(box))(*([1] * len(box))),
         ctypes.c_int(INTERLEAVE_NONE),
         ctypes.c_int(SWIZZLE[spec.swizzle_bytes]),
         ctypes.c_int(L2_PROMOTION_128B),

@@ -18,7 +18,12 @@ from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.kernels.header import TENSOR_MAP, Overrides, parse_method
 from cudamm.kernels.launch_plan import check, is_decimal, plan
 from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES, ElementType, Method
-from cudamm.kernels.parameter_types import TENSOR_MAP_LETTER, each_format, parameters_of
+from cudamm.kernels.parameter_types import (
+    TENSOR_MAP_LETTER,
+    TENSOR_MAP_POINTER_LETTER,
+    each_format,
+    parameters_of,
+)
 from cudamm.kernels.problem import UNSCALED, Shape
 from cudamm.kernels.variant import Variant
 from cudamm.source.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
@@ -194,7 +199,7 @@ class PrescribedLaunch:
                 refuse("which is a pointer: pass A, B or C")
             if argument == "C" and _points_to_const(parameter):
                 refuse("which the kernel cannot write: leave out const, or pass A or B")
-        elif letter == TENSOR_MAP_LETTER:
+        elif letter in (TENSOR_MAP_LETTER, TENSOR_MAP_POINTER_LETTER):
             if not argument.startswith(TENSOR_MAP):
                 refuse("which is a tensor map, as in tensor_map(A, 64, 32)")
         elif argument in MATRICES or argument.startswith(TENSOR_MAP):

@@ -23,6 +23,7 @@ from cudamm.compile.untrusted_source import check_text
 from cudamm.errors import CudammError, KernelError, UsageError
 from cudamm.execution.module_command import module_command
 from cudamm.grading.assignment import Assignment
+from cudamm.kernels.header import ARRAY_FILE
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED
@@ -223,6 +224,10 @@ class AskedKernel:
                 f"the file launches several kernels that multiply matrices ({names}): hand in one"
             )
         method = found[0].method
+        if any(ARRAY_FILE in argument for argument in method.arguments):
+            raise RefusedSubmission(
+                f"{path.name} takes an array from a file: its args may not contain file(…)"
+            )
         if not method.is_kernel:
             raise RefusedSubmission(f"{path.name} contains no __global__ function")
         # A submission does not choose what it has to compute: padded matrices need no bounds check.

@@ -62,10 +62,14 @@ _ONCE = (
 _REPEATED = ("param", "constant")
 TENSOR_MAP = "tensor_map("
 """The beginning of an argument that is a tensor map, such as `tensor_map(B, BK, BN)`."""
+ARRAY_FILE = "file("
+"""The beginning of an argument that is an array in a file, such as `file(order.npy)`."""
 PADDED_COPY = "padded("
 """The beginning of an argument that is memory for a copy of a matrix, such as `padded(B)`."""
 HOPPER = "sm_90"
 """The oldest architecture with tensor maps and dependent launches."""
+_WGMMA = re.compile(r"\bwgmma\.\w")
+"""An instruction that only sm_90a has, in inline PTX."""
 LARGEST_FILE_BYTES = 1 << 20
 
 MOST_FOREIGN = 3
@@ -185,6 +189,12 @@ def parse_method(
         of_matrices = (arguments, *([x if (x == "C") == is_c else "0" for x in arguments] for is_c in (0, 1)))
         c_types = [matrix_types(preprocessed(code), default_entry, matrices) for matrices in of_matrices]
         types = (_element_type(path, *c_types),)
+        if not c_types[0] and any(argument.startswith(TENSOR_MAP) for argument in arguments):
+            types = tuple(ELEMENT_TYPES)
+            remarks.append(
+                f"{path.name} gets its matrices as tensor maps, which have no C type: its element type is "
+                "the one that --dtype names"
+            )
     types = types or ("float32",)
     for unknown in set(types) - set(ELEMENT_TYPES):
         raise UsageError(f"{path}: unknown element type {unknown} (there are {', '.join(ELEMENT_TYPES)})")
@@ -221,7 +231,7 @@ def parse_method(
         traffic=_parse_traffic(path, fields.get("traffic", "")),
         constants=constants,
         requires=parse_conditions(fields.get("requires", "")),
-        needs=_parse_needs(path, fields, arguments),
+        needs=_parse_needs(path, fields, arguments, plain),
         element_types=types,
         sums_in_k_order="sum-order" in fields,
         builtin=builtin,
@@ -476,15 +486,21 @@ def _parse_layout(path: Path, text: str) -> tuple[MatrixName, ...]:
     return tuple(name for name in sorted(layouts) if layouts[name] == "column")
 
 
-def _parse_needs(path: Path, fields: Mapping[str, str], arguments: Sequence[str]) -> str:
+def _parse_needs(path: Path, fields: Mapping[str, str], arguments: Sequence[str], plain: str) -> str:
     """Parse an architecture such as `sm_80` or `sm_90a`.
 
-    Tensor maps, padded copies and dependent launches need sm_90.
+    Tensor maps, padded copies and dependent launches need sm_90. Without the field, instructions `wgmma` need
+    sm_90a.
+
+    Args:
+        plain: the kernel's code, without comments.
     """
     text = fields.get("needs", "")
     needs = text.strip()
     if needs and not re.fullmatch(r"sm_[0-9]{2,3}a?", needs):
         raise UsageError(f"{path}: “needs: {text}” is not an architecture such as sm_90")
+    if not needs and _WGMMA.search(plain):
+        return f"{HOPPER}a"
     has_maps = any(TENSOR_MAP in argument or PADDED_COPY in argument for argument in arguments)
     is_for_hopper = has_maps or "dependent-launch" in fields
     if is_for_hopper and (not needs or int(needs[3:].rstrip("a")) < int(HOPPER[3:])):

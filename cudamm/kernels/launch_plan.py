@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from cudamm.errors import RequirementError, UsageError
 from cudamm.kernels.architecture import Architecture
-from cudamm.kernels.header import TENSOR_MAP
+from cudamm.kernels.array_file import FileArray, read_array
+from cudamm.kernels.header import ARRAY_FILE, TENSOR_MAP
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName, Method
 from cudamm.kernels.problem import UNSCALED, Scale, Shape, check_size
@@ -29,6 +30,9 @@ PADDED_COPIES: dict[str, MatrixName] = {"padded(A)": "A", "padded(B)": "B"}
 PADDED_ROW_BYTES = 128
 """Rows of such a copy begin at multiples of this many bytes, a line of the L2 cache."""
 
+MOST_DIMENSIONS = 5
+"""Maximum number of dimensions of a tensor map (ibid.)."""
+
 SWIZZLES = (0, 32, 64, 128)
 """Swizzle spans of a tensor map: bytes within which a copy reorders 16-byte pieces; 0: no swizzle."""
 
@@ -41,6 +45,10 @@ class TensorMap:
         box_rows, box_columns: size of the box that one copy moves, in elements. A matrix that lies in memory
             column by column is described as its transpose, so a row of the box is a part of a column.
         swizzle_bytes: one of SWIZZLES.
+        band_columns: columns of the bands into which the matrix is cut; 0: it is not cut. A third dimension
+            counts the bands. A box may be wider than a band.
+        box_bands: number of bands in a box.
+        dimensions: number of dimensions; those that rows, columns and bands do not need have the length 1.
         of_copy: whether it describes the padded copy of the matrix, one of PADDED_COPIES.
     """
 
@@ -48,6 +56,9 @@ class TensorMap:
     box_rows: int
     box_columns: int
     swizzle_bytes: int = 0
+    band_columns: int = 0
+    box_bands: int = 1
+    dimensions: int = 2
     of_copy: bool = False
 
     @property
@@ -67,7 +78,7 @@ class StructValue:
     members: tuple[PlainArgument, ...]
 
 
-Argument = PlainArgument | TensorMap | StructValue
+Argument = PlainArgument | TensorMap | FileArray | StructValue
 
 
 @dataclass(frozen=True)
@@ -159,7 +170,7 @@ class Launch:
         for argument in self.arguments:
             if isinstance(argument, StructValue):
                 plain += argument.members
-            elif not isinstance(argument, TensorMap):
+            elif not isinstance(argument, TensorMap | FileArray):
                 plain.append(argument)
         return plain
 
@@ -265,9 +276,16 @@ def check(variant: Variant, launch: Launch, limits: Limits) -> None:
 def _argument(variant: Variant, text: str, names: dict[str, int], scale: Scale) -> Argument:
     if text.startswith(TENSOR_MAP):
         return _tensor_map(variant, text, names)
+    if text.startswith(ARRAY_FILE):
+        name = re.sub(r"\{([^{}]*)\}", lambda size: str(parse(size[1]).whole(names)), text[len(ARRAY_FILE) :])
+        if not name.endswith(")"):
+            raise UsageError(f"{variant}: “{text}” in --args must have the form file(order-{{M}}x{{N}}.npy)")
+        return read_array(variant.method.path.parent / name.removesuffix(")"))
     if text.startswith("{"):
         members = split_at_commas(text[1:].removesuffix("}").removesuffix(","))
-        if not text.endswith("}") or any(member.startswith(("{", TENSOR_MAP)) for member in members):
+        if not text.endswith("}") or any(
+            member.startswith(("{", TENSOR_MAP, ARRAY_FILE)) for member in members
+        ):
             raise UsageError(
                 f"{variant}: “{text}” in --args must have the form {{N, K, B}}: the values of a struct's "
                 "members, in the order in which the struct declares them"
@@ -300,21 +318,24 @@ _ADJACENT = {"A": ("K", "M"), "B": ("N", "K"), "C": ("N", "M")}
 
 
 def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap:
-    """Parse `tensor_map(A, box rows, box columns)`, optionally with a swizzle in bytes as the last argument.
+    """Parse `tensor_map(A, box rows, box columns, swizzle, band columns, box bands, dimensions)`.
 
-    The map of a matrix that is stored column by column describes the transpose, which is stored row by row.
+    The numbers after the box columns are optional. The map of a matrix that is stored column by column
+    describes the transpose, which is stored row by row.
 
     The conditions are those of cuTensorMapEncodeTiled, whose error does not name the condition that fails.
     """
     memory, *numbers = split_at_commas(text.removeprefix(TENSOR_MAP).removesuffix(")"))
     matrix = PADDED_COPIES.get(memory, memory)
-    if matrix not in ("A", "B", "C") or len(numbers) not in (2, 3) or not text.endswith(")"):
+    if matrix not in ("A", "B", "C") or not 2 <= len(numbers) <= 6 or not text.endswith(")"):
         raise UsageError(
             f"{variant}: “{text}” must have the form “tensor_map(A, BM, BK)”: a matrix, the rows and columns "
-            "of a box, and optionally a swizzle in bytes"
+            "of a box, and optionally a swizzle in bytes, the columns of a band, the bands of a box and the "
+            "number of dimensions"
         )
-    rows, columns, *swizzles = (parse(number).whole(names) for number in numbers)
-    swizzle = swizzles[0] if swizzles else 0
+    rows, columns, *optional = (parse(number).whole(names) for number in numbers)
+    swizzle, band, bands = (*optional, *(0, 0, 1)[len(optional) :])[:3]
+    dimensions = optional[3] if len(optional) > 3 else 3 if band else 2
     size = names["result" if matrix == "C" else "element"]
     if not (1 <= rows <= LONGEST_BOX_SIDE and 1 <= columns <= LONGEST_BOX_SIDE):
         raise UsageError(
@@ -340,4 +361,40 @@ def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap
             f"{variant}: a row of a box of {text} has {columns * size} bytes, and its swizzle allows at most "
             f"{swizzle}"
         )
-    return TensorMap(matrix, rows, columns, swizzle, memory != matrix)  # type: ignore[arg-type]
+    spec = TensorMap(matrix, rows, columns, swizzle, band, bands, dimensions, memory != matrix)  # type: ignore[arg-type]
+    _check_bands(f"{variant}: {text}", spec, size, extent, names[extent])
+    return spec
+
+
+def _check_bands(argument: str, spec: TensorMap, size_bytes: int, extent: str, columns: int) -> None:
+    """Check the bands and the number of dimensions of a tensor map.
+
+    Args:
+        argument: the argument of the variant, for messages.
+        size_bytes: of an element.
+        extent: the name of the number of columns that are cut, such as `K`.
+
+    Raises:
+        UsageError: the driver would refuse the tensor map, or the last band would be incomplete.
+    """
+    band, least = spec.band_columns, 3 if spec.band_columns else 2
+    if band < 0 or band * size_bytes % TENSOR_MAP_GRANULE_BYTES:
+        raise UsageError(
+            f"{argument} has bands of {band} columns, or {band * size_bytes} bytes; choose a multiple of "
+            f"{TENSOR_MAP_GRANULE_BYTES} bytes, or 0 for no bands"
+        )
+    if band and columns % band:
+        raise UsageError(
+            f"{argument} cuts {spec.matrix} into bands of {band}, and {extent} is {columns}: add "
+            f"{extent} % {band} == 0 to the header's “requires:” or to --requires, which pads the matrix"
+        )
+    if not 1 <= spec.box_bands <= (LONGEST_BOX_SIDE if band else 1):
+        raise UsageError(
+            f"{argument} has boxes of {spec.box_bands} bands; a box has 1 to {LONGEST_BOX_SIDE} bands, and 1 "
+            "if the matrix is not cut"
+        )
+    if not least <= spec.dimensions <= MOST_DIMENSIONS:
+        raise UsageError(
+            f"{argument} has {spec.dimensions} dimensions; {'with' if band else 'without'} bands it has "
+            f"{least} to {MOST_DIMENSIONS}"
+        )

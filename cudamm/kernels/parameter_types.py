@@ -25,6 +25,9 @@ _FORMATS = {
 TENSOR_MAP_LETTER = "T"
 """Letter of a tensor map passed by value; the struct module has none."""
 
+TENSOR_MAP_POINTER_LETTER = "t"
+"""Letter of a pointer to a tensor map in device memory."""
+
 LONGEST_HEAD = 4000
 """Number of characters before a function's parameters in which its qualifiers have to occur."""
 
@@ -103,18 +106,15 @@ def parameter_formats(source: str, entry: str, element: ElementType) -> str:
     """Return one struct letter for each parameter of the kernel `entry`, with `P` for pointers: `iiiPPP`.
 
     A struct passed by value is the letters of its members in braces: `{iiP}`. The letter for
-    `const __grid_constant__ CUtensorMap`, a tensor map passed by value, is `T`.
+    `const __grid_constant__ CUtensorMap`, a tensor map passed by value, is `T`, and the letter for
+    `const CUtensorMap *` is `t`.
 
     Raises:
-        UsageError: the parameter list is not found, or contains a type that no argument can have; or a tensor
-            map follows another parameter, so that its offset depends on the CUDA release.
+        UsageError: the parameter list is not found, or contains a type that no argument can have.
     """
     code = without_comments(source)
     types = _Types(code, _named_types(code) | _template_types(code, entry))
-    formats = "".join(_format(types, text, entry, element) for text in parameters_of(code, entry))
-    if TENSOR_MAP_LETTER in formats.lstrip(TENSOR_MAP_LETTER):
-        raise UsageError(f"{entry}: tensor maps must come before its other parameters")
-    return formats
+    return "".join(_format(types, text, entry, element) for text in parameters_of(code, entry))
 
 
 def each_format(formats: str) -> list[str]:
@@ -128,6 +128,13 @@ def member_names(source: str, entry: str, position: int) -> list[str]:
     types = _Types(code, _named_types(code) | _template_types(code, entry))
     found = types.struct(_type_words(_declared(parameters_of(code, entry)[position]), types))
     return [member.name for member in found[0].members] if found else []
+
+
+def pointed_format(source: str, entry: str, position: int, element: ElementType) -> str:
+    """Return the letter of the numbers to which a kernel's parameter points; empty if it points to none."""
+    code = without_comments(source)
+    types = _Types(code, _named_types(code) | _template_types(code, entry))
+    return _resolve(types.named, _type_words(_declared(parameters_of(code, entry)[position]), types), element)
 
 
 def launch_bound(source: str, entry: str) -> int | None:
@@ -171,14 +178,15 @@ def matrix_types(source: str, entry: str, arguments: Sequence[str]) -> list[str]
 
 
 def _pointed(types: _Types, text: str) -> str:
-    """Return the C type of the elements to which a declaration points; empty if it declares no pointer."""
+    """Return the C type of the elements to which a declaration points; empty if it points to none."""
     declared = _declared(text)
     if declared.pointers != 1:
         return ""
     name = " ".join(types.resolved(_type_words(declared, types)))
     vector = re.fullmatch(r"(u?(?:char|short|int|long|longlong)|float|double)[1-4]", name)
     name = vector[1].replace("longlong", "long long") if vector else name
-    return {"f": "float", "d": "double", "i": "int"}.get(_resolve(types.named, name.split(), None), name)
+    known = {"f": "float", "d": "double", "i": "int", TENSOR_MAP_LETTER: ""}
+    return known.get(_resolve(types.named, name.split(), None), name)
 
 
 def is_number(c_type: str) -> bool:
@@ -221,7 +229,10 @@ def _format(types: _Types, text: str, entry: str, element: ElementType, *, in_st
     if "&" in text.partition("=")[0]:
         raise UsageError(f"{entry}: {what} is a reference, and a kernel has to take it by value")
     words = _type_words(declared, types)
-    letter = "" if declared.pointers else _resolve(types.named, words, element)
+    letter = _resolve(types.named, words, element)
+    if declared.pointers:
+        is_map = letter == TENSOR_MAP_LETTER and not in_struct
+        letter = TENSOR_MAP_POINTER_LETTER if is_map else ""
     found = types.struct(words) if not letter and not in_struct else None
     if declared.pointers and found and any(_declared(m.declared).pointers for m in found[0].members):
         raise UsageError(
@@ -229,7 +240,7 @@ def _format(types: _Types, text: str, entry: str, element: ElementType, *, in_st
             "take the struct by value"
         )
     if declared.pointers:
-        return "P"
+        return letter or "P"
     if found:
         return f"{{{_member_formats(*found, entry, what, element)}}}"
     if not letter:

@@ -56,6 +56,8 @@ _ARGUMENTS = frozenset(
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^(){};]{0,1000}>)?\s*\(")
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?:<[^(){};=]{0,1000}>)?\s*(?=[=\[{,;]|$)")
+_LAST_NAME = re.compile(r"([A-Za-z_]\w*)\s*(?=[,;]|$)")
+"""Each name that `using first::name, second::name;` declares."""
 
 LONGEST_HEAD = 4000
 """Number of characters of a declaration in which its names have to occur."""
@@ -339,6 +341,8 @@ def _declaration(text: str, start: int, scope: str, known: _Words) -> _Declarati
     uses = frozenset(_WORD.findall(text))
     if not words or (words[:2] == ["using", "namespace"] and words[-1] in known.namespaces):
         return None
+    if words[0] == "using" and "=" not in head and words[1:2] != ["namespace"]:
+        return _Declaration(start, end, frozenset(_LAST_NAME.findall(head)), uses, scope)
     if words[0] in ("using", "namespace", "static_assert"):
         names = words[1:2] if words[0] == "namespace" or "=" in head else words[1:]
         return _Declaration(start, end, frozenset(names), uses, scope)

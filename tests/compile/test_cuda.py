@@ -95,8 +95,9 @@ def program_of(path: Path, entry: str = "k", fmad: bool = True) -> Program:
 def test_code_for_one_architecture_only_is_compiled_for_that_architecture(write_kernel: WriteKernel) -> None:
     """ptxas compiles instructions for the tensor cores of sm_90 only if the target is `sm_90a`."""
     fence = '__global__ void k(float *C) { asm volatile("wgmma.fence.sync.aligned;"); C[0] = 1; }\n'
+    assert nvcc_compiler.compile_for_gpu(program_of(write_kernel(fence)), "sm_90").arch == "sm_90"
     with pytest.raises(KernelError, match="wgmma"):
-        nvcc_compiler.compile_for_gpu(program_of(write_kernel(fence)), "sm_90")
+        nvcc_compiler.compile_for_gpu(program_of(write_kernel(f"// needs: sm_90\n\n{fence}")), "sm_90")
     (default,) = variants(find("bf16x9"), {})
     own = program(default, ELEMENT_TYPES["float32"], True)
     assert "wgmma.fence.sync.aligned" in own.text

@@ -144,7 +144,7 @@ def test_parameters_of_the_ladders_kernels_are_parsed(method: Method) -> None:
     [
         ("const __grid_constant__ CUtensorMap a, int M, float *C", "TiP", [0, 128, 136]),
         ("const __grid_constant__ CUtensorMap a, const CUtensorMap b, double *C", "TTP", [0, 128, 256]),
-        ("const CUtensorMap *a, int M", "Pi", [0, 8]),
+        ("const CUtensorMap *a, int M", "ti", [0, 8]),
     ],
 )
 def test_tensor_maps_are_packed_at_multiples_of_128_bytes(
@@ -167,6 +167,7 @@ def test_tensor_maps_are_packed_at_multiples_of_128_bytes(
         ("iiiPPP", [0, 4, 8, 16, 24, 32]),
         ("TiP", [0, 128, 136]),
         ("TTiP", [112, 240, 368, 376]),  # as if parameters begin 16 bytes after a multiple of 128
+        ("iPTTt", [0, 8, 112, 240, 368]),
         ("bdi", [8, 16, 24]),
         ("bbb", [0, 1, 5]),
     ],
@@ -177,15 +178,17 @@ def test_parameters_are_packed_at_the_offsets_of_the_cubin(letters: str, offsets
         values = [bytes(128) if letter == "T" else 0 for letter in letters]
         values[position] = bytes([7] * 128) if letters[position] == "T" else 7
         packed = struct.pack(packed_format, *values)
-        width = 128 if letters[position] == "T" else struct.calcsize(letters[position])
+        width = 128 if letters[position] == "T" else struct.calcsize(letters[position].replace("t", "P"))
         found = [index for index, byte in enumerate(packed) if byte]
         assert offset <= found[0] and found[-1] < offset + width
         assert len(packed) >= offset + width
 
 
-def test_a_tensor_map_after_another_parameter_is_refused() -> None:
-    with pytest.raises(UsageError, match="k: tensor maps must come before its other parameters"):
-        formats("int M, const __grid_constant__ CUtensorMap a")
+def test_a_tensor_map_after_another_parameter_needs_the_offsets_of_the_cubin() -> None:
+    letters = formats("int M, const __grid_constant__ CUtensorMap a")
+    assert letters == "iT"
+    with pytest.raises(UsageError, match="declare the tensor maps first"):
+        packed_formats(letters)
 
 
 KERNEL = """// A kernel.
@@ -230,6 +233,20 @@ def check(parameter: str, argument: str, constant: str = "", declarations: str =
 def test_a_number_beyond_the_range_of_its_parameter_is_refused(parameter: str, argument: str) -> None:
     with pytest.raises(UsageError, match=rf"argument 1 of k, .*does not fit its parameter “{parameter}”"):
         check(parameter, argument)
+
+
+@pytest.mark.parametrize("parameter", ["const __grid_constant__ CUtensorMap x", "const CUtensorMap *x"])
+def test_a_tensor_map_is_passed_by_value_or_by_its_address(parameter: str) -> None:
+    check(parameter, "tensor_map(A, 8, 8)")
+    for argument in ("A", "3"):
+        with pytest.raises(UsageError, match=rf"argument 1 of k must be a tensor map, .* not {argument} "):
+            check(parameter, argument)
+
+
+@pytest.mark.parametrize("parameter", ["const float *x", "const void *x", "int x"])
+def test_a_tensor_map_is_passed_for_no_other_parameter(parameter: str) -> None:
+    with pytest.raises(UsageError, match=r"argument 1 of k must be a .*, not tensor_map"):
+        check(parameter, "tensor_map(A, 8, 8)")
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ EXPRESSIONS = (
     "9999999999999999999*M",
     "M,N,4294967328,A,B,C", "M,N,K,1.0,A,B,0.0,C", "M,N", "A,B,C", "M,N,K,A,B,C,A,B,C", "1e400", "nan",
     "tensor_map(B,8,8)",
+    "tensor_map(B,8,8,0,4,2,5)",
+    "file({M}.npy)",
 )  # fmt: skip
 
 METHODS = (

@@ -406,3 +406,28 @@ def test_a_wrong_reference_of_the_gpu_is_replaced_by_that_of_the_host(gpu, monke
     a, b = (x.astype(np.float64) for x in problem.inputs)
     assert np.array_equal(problem.reference[0], a @ b)
     gpu.forget()
+
+
+def test_a_kernel_gets_an_array_from_a_file(gpu, write_kernel, tmp_path):
+    """The rows of C are computed in the order of the file; a row that the file lacks is not computed."""
+    path = write_kernel("""// args: M, N, K, A, B, C, file(rows-{M}.npy)
+// threads: 32
+// grid: M
+
+__global__ void in_order(int M, int N, int K, const float *A, const float *B, float *C, const int *rows) {
+    const int row = rows[blockIdx.x];
+    for (int col = threadIdx.x; col < N; col += 32) {
+        float sum = 0;
+        for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+        C[row * N + col] = sum;
+    }
+}
+""")
+    rows = np.random.default_rng(1).permutation(100).astype(np.int32)
+    np.save(tmp_path / "rows-100.npy", rows)
+    options = ("--kernel", path, "-n", "100")
+    for command in (("verify", *options), ("bench", *options, "--runs", "3")):
+        completed = cudamm(*command)
+        assert completed.returncode == 0, completed.stderr + completed.stdout
+    np.save(tmp_path / "rows-100.npy", np.where(rows == 7, 0, rows).astype(np.int32))
+    assert cudamm("verify", *options).returncode == 1

@@ -66,6 +66,26 @@ __global__ void one_box(const __grid_constant__ CUtensorMap map, element *C) {
 }
 """
 
+# Two bands of 8 columns, each 12 wide in shared memory, one after the other: each thread copies one element.
+TWO_BANDS = (
+    ONE_BOX.replace("tensor_map(A, 8, 8, SWIZZLE)", "tensor_map(A, 8, 12, 0, 8, 2)")
+    .replace("threads: 64", "threads: 192")
+    .replace("box[64]", "box[192]")
+    .replace("cp.async.bulk.tensor.2d", "cp.async.bulk.tensor.3d")
+    .replace("{%2, %3}], [%4]", "{0, %3, %2}], [%4]")
+)
+
+# The map lies in device memory, after another parameter, and the kernel gets its address.
+MAP_IN_MEMORY = (
+    ONE_BOX.replace("SWIZZLE), C", "SWIZZLE), M, C, tensor_map(A, 8, 8, SWIZZLE)")
+    .replace(
+        "const __grid_constant__ CUtensorMap map, element *C",
+        "const CUtensorMap *map, int M, element *C,\n"
+        "                        const __grid_constant__ CUtensorMap same",
+    )
+    .replace("(&map)", "(COLUMN < 16 ? map : &same)")
+)
+
 
 def silent(doing: str, done: int, total: int) -> None:
     """Ignore the progress."""
@@ -119,21 +139,43 @@ def test_a_box_arrives_with_zeros_beyond_the_edge_of_the_matrix(
     hopper: Device[Any], write_kernel: Callable[..., Path], row: int, column: int, swizzle: int
 ) -> None:
     """A swizzle of 32 bytes inverts bit 4 of a byte's address if bit 7 is set."""
-    method = read_method(write_kernel(ONE_BOX))
-    values = {"ROW": (row,), "COLUMN": (column,), "SWIZZLE": (swizzle,)}
-    (variant,) = variants(method, values)
+    for kernel in (ONE_BOX, MAP_IN_MEMORY):
+        check_one_box(hopper, write_kernel(kernel), row, column, swizzle)
+
+
+def arrived_in(hopper: Device[Any], path: Path, count: int, **values: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first elements of C after a launch of a kernel, and A with zeros at its edges."""
+    (variant,) = variants(read_method(path), {name: (value,) for name, value in values.items()})
     problem = Problem(Shape(40, 24, 24), FLOAT32)
     with InProcessExecutor(hopper) as executor:
         (case,) = prepare(executor, [(variant, problem)], True, silent, verified=True)
         with executor.open(case) as run:
             run.fill_output()
             run.launch()
-            arrived = run.product().reshape(-1)[:64].copy()
+            arrived = run.product().reshape(-1)[:count].copy()
     a = np.zeros((48, 32), np.float32)
     a[:40, :24] = problem.inputs[0]
+    return arrived, a
+
+
+def check_one_box(hopper: Device[Any], path: Path, row: int, column: int, swizzle: int) -> None:
+    arrived, a = arrived_in(hopper, path, 64, ROW=row, COLUMN=column, SWIZZLE=swizzle)
     expected = a[row : row + 8, column : column + 8].reshape(-1)
     addresses = [4 * i ^ (4 * i >> 7 & 1) << 4 if swizzle else 4 * i for i in range(64)]
     assert np.array_equal(arrived[[address // 4 for address in addresses]], expected)
+
+
+@pytest.mark.parametrize(("row", "first_band"), [(0, 0), (3, 1), (36, 2)])
+def test_bands_of_columns_arrive_one_after_the_other(
+    hopper: Device[Any], write_kernel: Callable[..., Path], row: int, first_band: int
+) -> None:
+    """Beyond the columns of a band, the rows of the matrix and the last band, a box has zeros."""
+    arrived, a = arrived_in(hopper, write_kernel(TWO_BANDS), 192, ROW=row, COLUMN=first_band)
+    expected = np.zeros((2, 8, 12), np.float32)
+    for band in range(2):
+        first = 8 * (first_band + band)
+        expected[band, :, :8] = a[row : row + 8, first : first + 8]
+    assert np.array_equal(arrived, expected.reshape(-1))
 
 
 def test_bench_marks_the_row_of_a_padded_problem(hopper: Device[Any]) -> None:

@@ -98,6 +98,13 @@ def test_a_header_beside_a_submission_follows_the_same_rules(graded, tmp_path):
     assert 'tile.h:1: #include "/etc/passwd": a submission includes files of its own folder' in grade.refused
 
 
+def test_a_header_reads_no_array_from_a_file(graded):
+    taken = RIGHT.replace("float *C", "float *C, const int *order")
+    header = "// Mine.\n//\n// args: M, N, K, A, B, C, file(/etc/order.npy)\n// threads: TILE, TILE\n"
+    header += "// grid: ceil(N / TILE), ceil(M / TILE)\n\n"
+    assert "its args may not contain file(…)" in graded(header + taken, ONE_PROBLEM).refused
+
+
 def test_a_link_is_not_followed(graded, tmp_path):
     (tmp_path / "other.cu").write_text(RIGHT)
     link = tmp_path / "link.cu"

@@ -145,6 +145,24 @@ def test_a_method_that_needs_sm_90a_is_for_no_other_architecture(write_kernel: W
     assert usual.target("sm_90") == "sm_90" and usual.unsupported_reason("sm_100") == ""
 
 
+def test_a_kernel_with_wgmma_needs_sm_90a_unless_its_header_names_another(write_kernel: WriteKernel) -> None:
+    kernel = """__global__ void own(float *C) { asm("wgmma.fence.sync.aligned;"); }\n"""
+    assert read_method(write_kernel(GEOMETRY + kernel)).needs == "sm_90a"
+    assert read_method(write_kernel(f"{GEOMETRY}// needs: sm_90\n{kernel}")).needs == "sm_90"
+    comment = "// wgmma.mma_async is not used\n"
+    assert read_method(write_kernel(GEOMETRY + "\n" + comment + KERNEL)).needs == ""
+
+
+def test_a_kernel_that_gets_tensor_maps_only_has_the_type_of_dtype(write_kernel: WriteKernel) -> None:
+    kernel = "__global__ void own(const __grid_constant__ CUtensorMap C, const CUtensorMap *A) {}\n"
+    maps = "// args: tensor_map(C, 8, 8), tensor_map(A, 8, 8)\n"
+    method = read_method(write_kernel(GEOMETRY + maps + kernel))
+    assert method.element_types == tuple(ELEMENT_TYPES)
+    assert "the one that --dtype names" in method.remarks[0]
+    named = read_method(write_kernel(f"{GEOMETRY}{maps}// types: bfloat16\n{kernel}"))
+    assert named.element_types == ("bfloat16",) and named.remarks == ()
+
+
 def test_a_tensor_map_keeps_the_requirement_of_one_architecture(write_kernel: WriteKernel) -> None:
     header = f"{GEOMETRY}// args: tensor_map(A, 8, 8), C\n// needs: sm_90a\n"
     assert read_method(write_kernel(header + KERNEL)).needs == "sm_90a"

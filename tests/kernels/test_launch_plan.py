@@ -87,6 +87,28 @@ def test_arguments_may_be_tensor_maps(write_kernel: WriteKernel) -> None:
     assert launch.arguments == (TensorMap("A", 64, 32, 128), TensorMap("B", 8, 64, 0), "C", 36)
 
 
+def test_a_tensor_map_may_cut_the_columns_into_bands(write_kernel: WriteKernel) -> None:
+    arguments = (
+        "tensor_map(A, 64, 8, 32, 8), tensor_map(A, 8, 12, 0, 8, 3), tensor_map(B, 8, 8, 0, 0, 1, 4), C"
+    )
+    launch = plan(headerless(write_kernel, args=arguments), Shape(5, 16, 24), FLOAT32)
+    banded = {"band_columns": 8, "dimensions": 3}
+    assert launch.arguments == (
+        TensorMap("A", 64, 8, 32, **banded),
+        TensorMap("A", 8, 12, 0, box_bands=3, **banded),
+        TensorMap("B", 8, 8, 0, dimensions=4),
+        "C",
+    )
+
+
+def test_padding_makes_whole_bands(write_kernel: WriteKernel) -> None:
+    fields = {"args": "tensor_map(A, 8, 8, 0, 32), C"}
+    with pytest.raises(UsageError, match=r"bands of 32, and K is 40: add K % 32 == 0 to .* --requires"):
+        plan(headerless(write_kernel, **fields), Shape(5, 6, 40), FLOAT32)
+    launch = plan(headerless(write_kernel, requires="K % 32 == 0", **fields), Shape(5, 6, 40), FLOAT32)
+    assert launch.shape == Shape(5, 6, 64)
+
+
 def test_arguments_may_be_padded_copies_and_their_tensor_maps(write_kernel: WriteKernel) -> None:
     """The rows of the matrix itself, of 28 bytes, are too irregular for a tensor map."""
     variant = headerless(write_kernel, args="tensor_map(padded(A), 8, 32, 128), A, {padded(B), K}, C")
@@ -130,7 +152,13 @@ def test_a_tensor_map_of_a_matrix_stored_by_column_describes_its_transpose(write
     [
         ("tensor_map(D, 8, 8)", r"must have the form “tensor_map\(A, BM, BK\)”"),
         ("tensor_map(A, 8)", "must have the form"),
-        ("tensor_map(A, 8, 8, 32, 1)", "must have the form"),
+        ("tensor_map(A, 8, 8, 32, 4, 1, 3, 1)", "must have the form"),
+        ("tensor_map(A, 8, 8, 32, 2)", "bands of 2 columns, or 8 bytes; choose a multiple of 16 bytes"),
+        ("tensor_map(A, 8, 8, 32, -4)", "bands of -4 columns"),
+        ("tensor_map(A, 8, 8, 32, 4, 0)", "boxes of 0 bands; a box has 1 to 256 bands"),
+        ("tensor_map(A, 8, 8, 32, 0, 2)", "boxes of 2 bands; .* 1 if the matrix is not cut"),
+        ("tensor_map(A, 8, 8, 32, 4, 1, 2)", "has 2 dimensions; with bands it has 3 to 5"),
+        ("tensor_map(A, 8, 8, 32, 0, 1, 6)", "has 6 dimensions; without bands it has 2 to 5"),
         ("tensor_map(A, 8, 8) + 1", "must have the form"),
         ("tensor_map(A, 257, 8)", "boxes of 257 x 8; a side is 1 to 256"),
         ("tensor_map(A, 0, 8)", "boxes of 0 x 8"),

@@ -212,6 +212,13 @@ KERNEL = "__global__ void k(float *C) { C[0] = h(); }\n"
 MAIN = "int main() { return 0; }\n"
 
 
+def test_a_using_declaration_goes_with_the_host_function_that_it_names() -> None:
+    inside = f"namespace my {{\n__device__ float h() {{ return 1; }}\n{KERNEL}void run() {{}}\n}}\n"
+    code = device_code(f"{inside}using my::run;\nusing my::h, my::k;\n{MAIN}", "my::k")
+    assert "using my::run" not in code
+    assert "float h() {" in code and "using my::h, my::k;" in code
+
+
 @pytest.mark.parametrize(
     "helper",
     [

@@ -18,15 +18,15 @@
 // traffic:   (M * K * ceil(N / BN) + K * N * ceil(M / 128)) * sizeof(element),
 //            M * N * sizeof(element)
 //
-// A stream runs its kernels one after the other. Only when all results of one kernel have reached device memory, the
-// blocks of the next one start, make their barriers ready, and load their first tiles. Until these arrive, nothing is
-// multiplied. This matters if a launch takes only a few microseconds.
+// A stream runs its kernels one after the other. The blocks of the next kernel start only when all results of the
+// previous one are in device memory. Then they make their barriers ready and load their first tiles. Until these
+// arrive, nothing is multiplied. This matters if a launch takes only a few microseconds.
 //
 // With *programmatic dependent launch* a kernel may start before the previous one is complete. The header asks for it
 // (`dependent-launch`); in CUDA C++ it is an attribute of the launch. Each block says at its beginning that the next
 // kernel may start (`allow_next_kernel`). A multiprocessor has room for one block of this kernel. So a block of the
-// next launch takes the place of one that has ended, or that never had a tile, while others still multiply or store. It
-// makes its barriers ready, and then waits until the previous kernel is complete and its results are visible
+// next launch starts on a multiprocessor whose block has ended, while other blocks still multiply or store. It makes its
+// barriers ready, and then waits until the previous kernel is complete and its results are visible
 // (`wait_for_previous_kernel`).
 //
 // Until it has waited, a kernel may touch only what no other kernel uses: registers and shared memory. The previous

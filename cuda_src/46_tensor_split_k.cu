@@ -24,12 +24,12 @@
 // sums into its own shared memory, and all blocks of the cluster meet at a barrier. Now each block adds up one eighth
 // of the tile, which it reads from the shared memory of all eight. So all blocks add at the same time.
 //
-// On every GPU a cluster may have 8 blocks, but not more. A single cluster would keep only 8 multiprocessors busy. So
-// there are CLUSTERS of them, which share the tiles evenly, and only the sums of clusters that share a tile go through
-// device memory: a part for each, in pieces, one for each warp. Nobody waits for a part. A warp that has written its
-// piece counts itself, and the one that comes last knows that the other clusters have written theirs. It reads them all
-// at the same time, and adds them in the order of the clusters. So the result does not depend on who is last, and not
-// all blocks have to run at the same time. If there are more tiles than CLUSTERS, each has one.
+// Eight blocks is the largest cluster that every GPU with clusters allows. A single cluster would keep only 8
+// multiprocessors busy. So up to CLUSTERS clusters share the tiles evenly. If several of them share a tile, each writes
+// its sums to device memory as a part, and each warp writes one piece of it. Nobody waits for a part. A warp that has
+// written its piece counts itself, and the one that comes last knows that the other clusters have written theirs. It
+// reads them all at the same time, and adds them in the order of the clusters. So the result does not depend on who is
+// last, and not all blocks have to run at the same time. If there are more tiles than CLUSTERS, each has one.
 //
 // A thread adds only sums that threads of the same number hold. So these lie in shared memory as in the registers: four
 // are 16 bytes, and those of neighbouring threads are neighbours. There are no bank conflicts.

@@ -2,9 +2,8 @@
 
 #pragma once
 
-// Say that this block no longer keeps the next kernel from starting. That one may start when all blocks of this launch
-// have said so, or have ended. So all of them have started by then: blocks of a launch may wait for one another, and
-// those of the next one take no place that they need.
+// Allow the next kernel to start. It starts when every block of this launch has called this function or has ended. All
+// blocks of this launch are then running, so the next kernel cannot take a place that one of them needs.
 __device__ __forceinline__ void allow_next_kernel() {
     asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
 }

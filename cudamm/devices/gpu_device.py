@@ -373,7 +373,8 @@ class _Kernel:
                     f"registers ({self.function.num_regs} per thread) or __launch_bounds__ allow "
                     f"{max_threads}"
                 )
-            if launch.shared_bytes + self.function.shared_size_bytes > SHARED_BYTES_WITHOUT_OPT_IN:
+            needed_bytes = launch.shared_bytes + self.function.shared_size_bytes
+            if not self._dependent and needed_bytes > SHARED_BYTES_WITHOUT_OPT_IN:
                 attribute = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
                 self.function.set_attribute(attribute, launch.shared_bytes)
         except cuda.Error as error:
@@ -382,7 +383,7 @@ class _Kernel:
         self._formats = parameter_formats(program.text, entry, program.element)
         offsets = parameter_offsets(compiled.image, compiled.kernel)
         self.function.prepare(packed_formats(self._formats, offsets))
-        self._constant_memory: dict[bytes, Any] = {}
+        self._constant_memory: dict[tuple[int, bytes], Any] = {}
         self._padded_copies: dict[str, Any] = {}
         for name, layout in launch.padded_copies.items():
             try:
@@ -395,31 +396,34 @@ class _Kernel:
         """Return the kernel's arguments for the addresses of A, B and C."""
         addresses = {**addresses, **{name: int(memory) for name, memory in self._padded_copies.items()}}
         arguments: list[int | float | bytes] = []
-        for part, value in zip(each_format(self._formats), launch.arguments, strict=True):
+        parts = zip(each_format(self._formats), launch.arguments, strict=True)
+        for position, (part, value) in enumerate(parts):
             if isinstance(value, TensorMap):
                 layout = launch.layouts[value.matrix]
                 element = self._element.of_results if value.matrix == "C" else self._element
                 address = addresses[value.memory]
                 encoded = encode(value, address, layout.lines, layout.leading, element)
                 is_pointer = part == TENSOR_MAP_POINTER_LETTER
-                arguments.append(self._address_of(encoded) if is_pointer else encoded)
+                arguments.append(self._address_of(position, encoded) if is_pointer else encoded)
             elif isinstance(value, FileArray):
-                arguments.append(self._address_of(value.content))
+                arguments.append(self._address_of(position, value.content))
             else:
                 arguments.append(passed_value(part, value, addresses))
         return arguments
 
-    def _address_of(self, content: bytes) -> int:
+    def _address_of(self, position: int, content: bytes) -> int:
         """Return the address of a tensor map or an array in device memory, which is freed with the kernel.
 
-        Each content has its own memory, because several launches on different matrices may be queued.
+        Each content has its own memory, because several launches on different matrices may be queued. Each
+        argument has its own, because the kernel may write there.
         """
-        if content not in self._constant_memory:
+        key = position, content
+        if key not in self._constant_memory:
             try:
-                self._constant_memory[content] = _on_device(np.frombuffer(content, np.uint8))
+                self._constant_memory[key] = _on_device(np.frombuffer(content, np.uint8))
             except import_driver().Error as error:
                 raise KernelError(f"no device memory for an argument: {error}") from None
-        return int(self._constant_memory[content])
+        return int(self._constant_memory[key])
 
     def enqueue(self, launch: Launch, arguments: list[int | float | bytes]) -> None:
         """Queue one launch."""
@@ -570,29 +574,29 @@ class _GpuRun(Run):
 
         The stream is not held, because a first launch may wait for the GPU.
         """
-        return self._time_launch(lambda: 0.0)
+        return self._time_launch(late_inputs=False)
 
     def launch_with_late_inputs(self, descending: bool = False) -> float:
-        """As `launch`; before a kernel that may start early, another one writes parts of A and B late."""
-        if not self.plan.is_dependent:
-            return self.launch(descending)
-        inputs = [(self._address(name), self.matrices[name].nbytes) for name in ("A", "B")]
-        return self._time_launch(lambda: self._device.support.write_late(*inputs))
+        """As `launch`; if the kernel may start early, parts of A and B are written after it can have."""
+        return self._time_launch(late_inputs=self.plan.is_dependent)
 
-    def _time_launch(self, prepare: Callable[[], float]) -> float:
-        """Return the milliseconds of one launch.
-
-        Args:
-            prepare: queues work before the launch, and returns its milliseconds, which are not counted.
-        """
+    def _time_launch(self, late_inputs: bool) -> float:
         start, end = self._cuda.Event(), self._cuda.Event()
+        late_ms = 0.0
         try:
-            start.record()
-            prepared_ms = prepare()
+            if late_inputs:
+                # An event between `write_late` and the kernel would keep the kernel from starting early.
+                saved = self._device.support.hide(
+                    (self._address(name), self.matrices[name].nbytes) for name in ("A", "B")
+                )
+                start.record()
+                late_ms = self._device.support.write_late(saved)
+            else:
+                start.record()
             self._enqueue()
             end.record()
             end.synchronize()
-            elapsed_ms: float = start.time_till(end) - prepared_ms
+            elapsed_ms: float = start.time_till(end) - late_ms
         except self._cuda.Error as error:
             self._device.report_if_broken()
             raise KernelError(f"launch failed: {error}") from None

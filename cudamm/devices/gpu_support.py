@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ MOST_GIVEN_UP = 3
 """Number of times that `HOLD_LIMIT_NS` may be exceeded before streams are not held any more."""
 
 LATE_NS = 5_000_000
-"""Time until `write_late` writes, in nanoseconds. The host has long launched the next kernel then."""
+"""Delay before `write_late` writes, in nanoseconds: much longer than the host needs to queue a launch."""
 
 MOST_LATE_BYTES = 1 << 16
 """Maximum number of bytes of a matrix that `write_late` writes."""
@@ -158,17 +158,16 @@ class Support:
     def _release_stream(self) -> None:
         self._flags[0] = 1
 
-    def write_late(self, *matrices: tuple[int, int]) -> float:
-        """Queue a kernel that writes the beginnings of A and B late, and lets the next kernel start at once.
+    def hide(self, matrices: Iterable[tuple[int, int]]) -> list[int]:
+        """Queue copies that save the beginnings of A and B, and fill these with bytes 255.
 
-        Until then these bytes are 255, which is NaN in every type that has it. In the end the matrices are as
-        they were.
+        That is NaN in every type that has it.
 
         Args:
             matrices: address and size in bytes of A and of B.
 
         Returns:
-            The milliseconds until the kernel writes.
+            The arguments of `write_late`.
         """
         saved, arguments = int(self._late), []
         for address, size_bytes in matrices:
@@ -177,8 +176,16 @@ class Support:
             self.cuda.memset_d8_async(address, 255, late_bytes, None)
             arguments += [saved, address, late_bytes]
             saved += MOST_LATE_BYTES
+        return arguments
+
+    def write_late(self, hidden: Sequence[int]) -> float:
+        """Queue a kernel that lets the next one start at once, and later writes back what `hide` has saved.
+
+        Returns:
+            The milliseconds until the kernel writes.
+        """
         function = self._function("write_late", "PPiPPiQ")
-        function.prepared_async_call((1, 1), (1024, 1, 1), None, *arguments, LATE_NS)
+        function.prepared_async_call((1, 1), (1024, 1, 1), None, *hidden, LATE_NS)
         return LATE_NS / 1e6
 
     @contextlib.contextmanager

@@ -51,7 +51,8 @@ def encode(spec: TensorMap, address: int, rows: int, columns: int, element: Elem
     # Columns come first: the driver's first dimension is the one whose elements are adjacent in memory.
     band = spec.band_columns or columns
     sizes = [band, rows, columns // band, 1, 1][: spec.dimensions]
-    strides = [row_bytes, band * element.size_bytes, row_bytes, row_bytes][: spec.dimensions - 1]
+    band_bytes = band * element.size_bytes if spec.band_columns else row_bytes
+    strides = [row_bytes, band_bytes, row_bytes, row_bytes][: spec.dimensions - 1]
     box = [spec.box_columns, spec.box_rows, spec.box_bands, 1, 1][: spec.dimensions]
     status = encode_tiled(
         ctypes.c_void_p(aligned),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 
@@ -89,9 +90,10 @@ def _explained(
     if problem.scale.beta:  # then C did not hold the poison before the launch
         unwritten = wrong & (product == problem.output)
     is_product = problem.scale == UNSCALED  # otherwise it adds to C and uses each term α times
-    if run.plan.is_dependent and is_product and _is_right_with_complete_inputs(run, problem):
+    if run.plan.is_dependent and _depends_on_late_inputs(run, problem):
         row, column = _first(wrong)
-        described = f"{int(wrong.sum())} of {product.size} elements wrong, first C[{row}][{column}]"
+        plural = "s" * (product.size > 1)
+        described = f"{int(wrong.sum())} of {product.size} element{plural} wrong, first C[{row}][{column}]"
         return dataclasses.replace(verdict, reason=described + where(wrong)).because_of(READS_EARLY)
     adds = adds_to_output(run, _first(wrong)) if is_product and not run.plan.adds_to_zeros else ""
     described = describe_wrong(product, problem, variant, wrong, unwritten & (not adds))
@@ -103,14 +105,21 @@ def _explained(
     return dataclasses.replace(verdict, reason=reason).because_of(cause)
 
 
-def _is_right_with_complete_inputs(run: Run, problem: Problem) -> bool:
-    """Launch a kernel that may start early when A and B are complete; return whether the product is right."""
-    try:
+def _depends_on_late_inputs(run: Run, problem: Problem) -> bool:
+    """Launch a wrong kernel twice; return whether A and B come too late for it.
+
+    The product has to be right if A and B are complete before the kernel starts, and wrong again otherwise.
+    """
+
+    def is_right(launch: Callable[[], float]) -> bool:
         run.prepare_output(problem)
-        run.launch()
+        launch()
+        return not wrong_elements(run.product()[: problem.shape.m, : problem.shape.n], problem).any()
+
+    try:
+        return is_right(run.launch) and not is_right(run.launch_with_late_inputs)
     except KernelError:
         return False
-    return not wrong_elements(run.product()[: problem.shape.m, : problem.shape.n], problem).any()
 
 
 def _cause(run: Run, problem: Problem, wrong: Matrix, unwritten: Matrix) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.errors import KernelError, RequirementError, UsageError
-from cudamm.kernels.header import TENSOR_MAP, Overrides, parse_method
+from cudamm.kernels.header import ARRAY_FILE, TENSOR_MAP, Overrides, parse_method
 from cudamm.kernels.launch_plan import check, is_decimal, plan
 from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES, ElementType, Method
 from cudamm.kernels.parameter_types import (
@@ -77,6 +77,8 @@ class PrescribedLaunch:
         for key in ("threads", "grid", "shared-bytes", "requires"):
             if key in self.fields:
                 self._check_expressions(key)
+        if ARRAY_FILE in self.fields.get("args", ""):
+            raise WrongFieldError("args", "file(…) reads a file, and an assignment has none for its kernels")
         if "args" in self.fields and self.signature:
             self._check_arguments()
         self._method({}, "signature")

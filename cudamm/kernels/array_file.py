@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
+import tokenize
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +20,7 @@ MOST_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class FileArray:
-    """The numbers of a file, in the order of C, and a hash of them."""
+    """The numbers of a file, in row-major order, and a hash of them."""
 
     dtype: str
     digest: str
@@ -28,14 +30,19 @@ class FileArray:
 def read_array(path: Path) -> FileArray:
     """Read a file that `numpy.save` has written. Raise UsageError if it is missing or contains no numbers."""
     try:
-        read = io.BytesIO(read_input(path, "an array of numpy.save", MOST_BYTES))
-        array = np.lib.format.read_array(read, allow_pickle=False)
+        return _parsed(path, read_input(path, "an array of numpy.save", MOST_BYTES))
     except OSError as error:
         raise UsageError(
             f"{path} cannot be read ({error.strerror}): file(…) in --args names a file of numpy.save, and a "
             "relative path begins at the folder of the kernel's file"
         ) from None
-    except ValueError:
+
+
+@functools.lru_cache(maxsize=16)  # a sweep plans the launch of each variant several times
+def _parsed(path: Path, read: bytes) -> FileArray:
+    try:
+        array = np.lib.format.read_array(io.BytesIO(read), allow_pickle=False)
+    except (ValueError, TypeError, OverflowError, MemoryError, tokenize.TokenError):
         raise UsageError(f"{path} is not a file of numbers that numpy.save has written") from None
     if array.size == 0 or array.dtype.kind not in "biuf":
         raise UsageError(

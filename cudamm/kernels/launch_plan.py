@@ -314,7 +314,7 @@ def is_decimal(text: str) -> bool:
 
 
 _ADJACENT = {"A": ("K", "M"), "B": ("N", "K"), "C": ("N", "M")}
-"""The length of each matrix's rows, and of its columns."""
+"""Names of each matrix's row length and column length."""
 
 
 def _tensor_map(variant: Variant, text: str, names: dict[str, int]) -> TensorMap:

@@ -176,6 +176,7 @@ BAD = {  # the file, the line, and words of the message
         1,
         "problem has to be written as [[problem]]",
     ),
+    "an array from a file": (kernel(args="M, N, K, A, B, C, file(x.npy)"), 3, "file(…) reads a file"),
     "an argument too few": (kernel(args="M, N, K, A, B"), 3, "args has 5 arguments, and the signature has 6"),
     "a matrix for a number": (
         kernel(args="A, B, C, M, N, K"),

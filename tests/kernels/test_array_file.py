@@ -89,6 +89,7 @@ def test_an_array_is_passed_for_a_pointer_to_numbers_only(write_kernel: WriteKer
         ("file(text.npy)", r"text.npy is not a file of numbers that numpy.save has written"),
         ("file(objects.npy)", r"objects.npy is not a file of numbers"),
         ("file(words.npy)", r"words.npy has 1 elements of <U1; a kernel needs"),
+        *((f"file(damaged{i}.npy)", rf"damaged{i}.npy is not a file of numbers") for i in range(4)),
         ("file(empty.npy)", r"empty.npy has 0 elements of int32"),
         ("file(large.npy)", r"large.npy is larger than 16,777,216 bytes"),
         ("file(text.npy) + 1", r"must have the form file\(order-\{M\}x\{N\}.npy\)"),
@@ -101,6 +102,11 @@ def test_files_without_an_array_are_refused(
     (tmp_path / "text.npy").write_text("1 2 3")
     (tmp_path / "large.npy").write_bytes(bytes(MOST_BYTES + 1))
     np.save(tmp_path / "objects.npy", np.array([{}], object), allow_pickle=True)
+    shapes = "(1099511627776,)", "(100000000000000000000000,)", "(3,", "{[]: 1}"
+    for i, shape in enumerate(shapes):
+        header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+        magic = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")
+        (tmp_path / f"damaged{i}.npy").write_bytes(magic + header.encode() + bytes(12))
     np.save(tmp_path / "words.npy", np.array(["a"]))
     np.save(tmp_path / "empty.npy", np.array([], np.int32))
     with pytest.raises(UsageError, match=message):

@@ -28,6 +28,12 @@ extern "C" __global__ void empty() {}
 
 // ---- Kernels that may start early ---------------------------------------------------------------------
 
+__device__ void copy_bytes(const unsigned char *__restrict__ from, unsigned char *__restrict__ to, int size_bytes) {
+    const int vectors = size_bytes / 16;
+    for (int i = threadIdx.x; i < vectors; i += blockDim.x) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
+    for (int i = vectors * 16 + threadIdx.x; i < size_bytes; i += blockDim.x) to[i] = from[i];
+}
+
 // Copies the beginnings of A and of B to their places after a delay, and lets the next kernel of the stream start at
 // once. A kernel that may start early, and reads A or B without waiting for this one, finds what lay there before.
 extern "C" __global__ void write_late(const unsigned char *saved_A, unsigned char *A, int bytes_A,
@@ -37,8 +43,8 @@ extern "C" __global__ void write_late(const unsigned char *saved_A, unsigned cha
 #endif
     const word64 start = nanoseconds();
     while (nanoseconds() - start < delay_ns) {}
-    for (int i = threadIdx.x; i < bytes_A; i += blockDim.x) A[i] = saved_A[i];
-    for (int i = threadIdx.x; i < bytes_B; i += blockDim.x) B[i] = saved_B[i];
+    copy_bytes(saved_A, A, bytes_A);
+    copy_bytes(saved_B, B, bytes_B);
 }
 
 // ---- The reference ------------------------------------------------------------------------------------

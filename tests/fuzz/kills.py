@@ -158,7 +158,9 @@ def _of_the_end(line: Line, ended: Ended) -> list[str]:
 
 def _came_before_main(line: Line, ended: Ended) -> bool:
     """Return whether Python was still starting when the signal came, and answered in its own way."""
-    return line.fresh and (ended.status == -line.signals[0][1] or "Fatal Python error: init_" in ended.stderr)
+    messages = "Fatal Python error: init_", "failed to set __main__.__loader__"
+    own = any(message in ended.stderr for message in messages)
+    return line.fresh and (own or ended.status == -line.signals[0][1])
 
 
 def _lost(arena: Arena, line: Line, before: Snapshot) -> list[str]:

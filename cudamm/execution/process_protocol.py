@@ -110,11 +110,12 @@ class WorkerLostError(KernelError):
 
     Attributes:
         is_hang: the process did not answer in time.
+        has_died: the process ended by itself, or was killed.
     """
 
-    def __init__(self, message: str, *, is_hang: bool = False) -> None:
+    def __init__(self, message: str, *, is_hang: bool = False, has_died: bool = False) -> None:
         super().__init__(message)
-        self.is_hang = is_hang
+        self.is_hang, self.has_died = is_hang, has_died
 
 
 def answer_to(work: Callable[[], Any], is_device_broken: Callable[[], bool] = lambda: False) -> Answer:

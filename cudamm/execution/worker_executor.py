@@ -10,12 +10,13 @@ import contextlib
 import os
 import socket
 import subprocess
+import time
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from cudamm.compile.confinement import kernel_command, kernel_output
-from cudamm.compile.process_group import kill_group, start_group
-from cudamm.errors import HangError, KernelError, NoDeviceError, signal_name
+from cudamm.compile.process_group import STEP_S, kill_group, start_mortal_group, stop_if_asked
+from cudamm.errors import DeviceLostError, HangError, KernelError, NoDeviceError, signal_name
 from cudamm.execution.executor import Executor, Facts, SampleBatch
 from cudamm.execution.module_command import module_command
 from cudamm.execution.process_protocol import (
@@ -51,6 +52,12 @@ START_TIMEOUT_S = 120
 HOST_WORK_TIMEOUT_S = 3600
 """Time limit for requests that run no case, such as making inputs and references, in seconds."""
 
+MOST_DEATHS = 3
+"""Number of worker processes that die with a case before the case counts as failed.
+
+A single death can have another cause than the kernel, such as a lack of memory.
+"""
+
 
 class WorkerExecutor(Executor):
     """An executor that runs cases in a worker process."""
@@ -78,7 +85,7 @@ class WorkerExecutor(Executor):
         module = "cudamm.execution.worker_process"
         arguments = [self._spec, str(child_end.fileno()), str(os.getpid()), *expected]
         try:
-            self._process = start_group(
+            self._process = start_mortal_group(
                 kernel_command(module_command(module, *arguments), is_short=False),
                 # The output of a kernel must not mix with the tables on standard output.
                 stdout=kernel_output(2),
@@ -118,9 +125,13 @@ class WorkerExecutor(Executor):
             raise
 
     def _restart(self) -> None:
+        """Replace the process. Raise DeviceLostError if no new process can open the device."""
         self.close()
-        self._start()
-        self._wait_for_start()
+        try:
+            self._start()
+            self._wait_for_start()
+        except NoDeviceError as error:
+            raise DeviceLostError(str(error)) from None
 
     def free_bytes(self) -> int:
         """Return the number of bytes of device memory that matrices may still take."""
@@ -163,17 +174,23 @@ class WorkerExecutor(Executor):
 
     def _launch(self, case: Case, step: Verify | Sample) -> Any:
         """Return the answer to a request that runs a case. The case's kernel may crash, or may never end."""
-        was_sent = self._sent.get(case.position) == case
-        try:
-            self._send(RunCase(case.position, None if was_sent else case, step))
-            timeout_s = self._time_limit(case)
-            value = self._receive(timeout_s, f"no answer within {timeout_s:g} s (--timeout)")
-        except WorkerLostError as error:
-            # The next case gets a new process.
-            self._restart()
-            raise (HangError if error.is_hang else KernelError)(str(error)) from None
-        self._sent[case.position] = case
-        return value
+        timeout_s = self._time_limit(case)
+        for deaths in range(1, MOST_DEATHS + 1):
+            was_sent = self._sent.get(case.position) == case
+            try:
+                self._send(RunCase(case.position, None if was_sent else case, step))
+                value = self._receive(timeout_s, f"no answer within {timeout_s:g} s (--timeout)")
+            except WorkerLostError as error:
+                self._restart()
+                if error.is_hang:
+                    raise HangError(str(error)) from None
+                if not error.has_died:
+                    raise KernelError(str(error)) from None
+                reason = f"{error} ({deaths} times in a row)"
+            else:
+                self._sent[case.position] = case
+                return value
+        raise KernelError(reason)
 
     def _time_limit(self, case: Case) -> float:
         """Return the time limit for running a case, in seconds."""
@@ -190,7 +207,7 @@ class WorkerExecutor(Executor):
         try:
             return self._send_and_receive(request)
         except WorkerLostError as error:
-            raise NoDeviceError(f"the device cannot be used any more: {error}") from None
+            raise DeviceLostError(f"the device cannot be used any more: {error}") from None
 
     def _send_and_receive(self, request: Request) -> Any:
         self._send(request)
@@ -201,7 +218,7 @@ class WorkerExecutor(Executor):
         try:
             self._connection.send(request)
         except OSError:
-            raise WorkerLostError(self._how_it_ended()) from None
+            raise WorkerLostError(self._how_it_ended(), has_died=True) from None
 
     def _receive(self, timeout_s: float, failure: str) -> Any:
         """Return the value of the next answer.
@@ -214,11 +231,14 @@ class WorkerExecutor(Executor):
             CudammError: the request failed.
         """
         try:
-            if not self._connection.poll(timeout_s):
-                raise WorkerLostError(f"{failure}: it hangs, or needs longer than that", is_hang=True)
+            deadline = time.monotonic() + timeout_s
+            while not self._connection.poll(min(STEP_S, max(0.0, deadline - time.monotonic()))):
+                stop_if_asked()
+                if time.monotonic() >= deadline:
+                    raise WorkerLostError(f"{failure}: it hangs, or needs longer than that", is_hang=True)
             answer = self._connection.recv()
         except (EOFError, OSError):
-            raise WorkerLostError(self._how_it_ended()) from None
+            raise WorkerLostError(self._how_it_ended(), has_died=True) from None
         return value_of(answer)
 
     def _how_it_ended(self) -> str:

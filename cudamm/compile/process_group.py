@@ -90,7 +90,7 @@ _starter: ThreadPoolExecutor | None = None
 
 
 def start_mortal_group(command: Sequence[str | Path], **options: Any) -> subprocess.Popen[Any]:
-    """Start a process that asks for a signal when its parent ends (`PR_SET_PDEATHSIG`), as `start_group` does.
+    """Start a process, as `start_group` does, that gets a signal when its parent ends (`PR_SET_PDEATHSIG`).
 
     Linux sends that signal when the thread ends that started the process, not when the whole parent ends.
     """

@@ -59,11 +59,15 @@ A single death can have another cause than the kernel, such as a lack of memory.
 """
 
 
+ExpectedProblem = tuple[str, str, int, str]
+"""Size, element type, seed and kind of inputs of the problem that will be requested first."""
+
+
 class WorkerExecutor(Executor):
     """An executor that runs cases in a worker process."""
 
     def __init__(
-        self, device_spec: str, timeout_s: float | None, expected: tuple[str, str, int, str] | None = None
+        self, device_spec: str, timeout_s: float | None, expected: ExpectedProblem | None = None
     ) -> None:
         """Start the worker process, which begins to open a device; `target` waits for the device.
 
@@ -71,8 +75,7 @@ class WorkerExecutor(Executor):
             device_spec: name of a device, for `find_device.find`.
             timeout_s: time limit for a request that runs a case, in seconds; None: TIMEOUT_S, or
                 SMALL_TIMEOUT_S for a small product on the CPU device.
-            expected: size, element type, seed and kind of inputs of the problem that will be requested first;
-                the worker process makes its matrices while the device is being opened.
+            expected: the worker process makes its matrices while the device is being opened.
         """
         self._spec = device_spec
         self._timeout_s = timeout_s
@@ -112,6 +115,18 @@ class WorkerExecutor(Executor):
             self._target = self._wait_for_start()
             self._spec = self._target.info.spec  # after a restart `auto` must not choose another device
         return self._target
+
+    @property
+    def spec(self) -> str:
+        """The device's name for `--device`; before the device is open, as it was given."""
+        return self._spec
+
+    def is_open(self, wait_s: float = 0.0) -> bool:
+        """Return whether the device is open, or becomes so within a time."""
+        if self._target is None and not self._connection.poll(wait_s):
+            return False
+        _ = self.target
+        return True
 
     def _wait_for_start(self) -> Target[Any]:
         try:

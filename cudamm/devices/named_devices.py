@@ -88,13 +88,13 @@ def _gpu_names() -> list[str]:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
         raise NoDeviceError(
-            "there is no NVIDIA driver here: install it, or use --device cpu, which needs no GPU"
+            "there is no NVIDIA driver here: install it on a machine with a GPU, then run make setup"
         ) from None
     count = ctypes.c_int()
     status = cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count))
     if status or not count.value:
         reason = f"the driver answers with error {status}" if status else "the driver finds none"
-        raise NoDeviceError(f"no GPU can be used ({reason}): run cudamm doctor, or use --device cpu")
+        raise NoDeviceError(f"no GPU can be used ({reason}): run cudamm doctor")
     return [_name_of(cuda, index) for index in range(count.value)]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 # This module does not import NumPy: the worker process is started before NumPy is loaded here.
 if TYPE_CHECKING:
-    from cudamm.devices.device import Ceilings, Target
+    from cudamm.devices.device import Ceilings, Load, LoadedUnit, Target
     from cudamm.errors import NoDeviceError
     from cudamm.execution.case import Case, Verdict
 
@@ -151,6 +151,14 @@ class Executor(Executors):
     @abstractmethod
     def _measure_facts(self) -> Facts:
         """Measure the properties of the device."""
+
+    @abstractmethod
+    def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
+        """Keep one kind of the device's units busy for a time; None if it has no such units.
+
+        Raises:
+            KernelError: a launch or a query of the device's state fails.
+        """
 
     @abstractmethod
     def verify(self, case: Case, *, thorough: bool) -> Verdict:

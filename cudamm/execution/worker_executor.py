@@ -21,6 +21,7 @@ from cudamm.execution.executor import Executor, Facts, SampleBatch
 from cudamm.execution.module_command import module_command
 from cudamm.execution.process_protocol import (
     FreeBytes,
+    LoadUnit,
     MakeReady,
     MeasureFacts,
     Release,
@@ -34,7 +35,7 @@ from cudamm.execution.process_protocol import (
 
 # The process is started before anything long is imported: both processes import their modules in parallel.
 if TYPE_CHECKING:
-    from cudamm.devices.device import Target
+    from cudamm.devices.device import Load, LoadedUnit, Target
     from cudamm.execution.case import Case, Verdict
 
 TIMEOUT_S = 60.0
@@ -51,6 +52,9 @@ START_TIMEOUT_S = 120
 
 HOST_WORK_TIMEOUT_S = 3600
 """Time limit for requests that run no case, such as making inputs and references, in seconds."""
+
+LOAD_TIMEOUT_S = 180
+"""Time limit for `load` beyond its own duration, in seconds; nvcc may have to compile the kernels first."""
 
 MOST_DEATHS = 3
 """Number of worker processes that die with a case before the case counts as failed.
@@ -157,6 +161,11 @@ class WorkerExecutor(Executor):
         facts: Facts = self._request(MeasureFacts())
         return facts
 
+    def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
+        """Keep one kind of the device's units busy for a time; None if it has no such units."""
+        load: Load | None = self._request(LoadUnit(unit, seconds), seconds + LOAD_TIMEOUT_S)
+        return load
+
     def verify(self, case: Case, *, thorough: bool) -> Verdict:
         """Launch a case and judge its product."""
         self._request(MakeReady(case.problem))
@@ -213,20 +222,20 @@ class WorkerExecutor(Executor):
         is_small = case.on_host and shape.m * shape.n * shape.k <= SMALL_WORK
         return self._timeout_s or (SMALL_TIMEOUT_S if is_small else TIMEOUT_S)
 
-    def _request(self, request: Request) -> Any:
+    def _request(self, request: Request, timeout_s: float = HOST_WORK_TIMEOUT_S) -> Any:
         """Return the answer to a request that runs no case; a lost process is replaced once."""
         try:
-            return self._send_and_receive(request)
+            return self._send_and_receive(request, timeout_s)
         except WorkerLostError:
             self._restart()
         try:
-            return self._send_and_receive(request)
+            return self._send_and_receive(request, timeout_s)
         except WorkerLostError as error:
             raise DeviceLostError(f"the device cannot be used any more: {error}") from None
 
-    def _send_and_receive(self, request: Request) -> Any:
+    def _send_and_receive(self, request: Request, timeout_s: float) -> Any:
         self._send(request)
-        return self._receive(HOST_WORK_TIMEOUT_S, "it did not answer")
+        return self._receive(timeout_s, "it did not answer")
 
     def _send(self, request: Request) -> None:
         _ = self.target  # the first message of the process reports whether the device is open

@@ -72,7 +72,7 @@ class ExecutorGroup(Executors):
         if self._members == [member]:
             raise error
         self._members.remove(member)
-        self._losses.append(f"a device took no part or dropped out, and the others went on: {error}")
+        self._losses.append(f"{member.spec} took no part, or dropped out, and the others went on: {error}")
         member.close()
 
     def release(self) -> None:

@@ -228,12 +228,15 @@ def _check_memory(executors: Executors, on_host: bool, problem: Problem, padded_
             f"{shapes} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
             f"{(host() if on_host else executors.target).info.name} has {_gigabytes(free)} free"
         )
-    needed = host_bytes_needed(problem, padded_shape)
+    processes = len(executors.members)
+    needed = host_bytes_needed(problem, padded_shape) * processes
     free = host().free_bytes()
     if needed > free:
+        sharing = f" for {processes} devices" if processes > 1 else ""
         raise UsageError(
-            f"{shapes} {problem.element.name} needs {_gigabytes(needed)} of this machine's memory, "
+            f"{shapes} {problem.element.name} needs {_gigabytes(needed)} of this machine's memory{sharing}, "
             f"verification included; {_gigabytes(free)} are free"
+            + (": name fewer devices" if sharing else "")
         )
 
 

@@ -67,7 +67,7 @@ FEWEST_FOR_INTERVAL = 8
 """Minimum number of samples of each variant for a bootstrap interval."""
 
 MEASURED_AT_ONCE = 8
-"""Number of compiled variants that are measured together on a GPU, while others compile."""
+"""Number of compiled variants for each GPU that are measured together, while others compile."""
 
 NOT_TIMED = "no winner, because times on the CPU device are not those of a GPU"
 """Choice of every outcome on the CPU device."""
@@ -446,7 +446,8 @@ class _Search:
                     if batch and self._is_out_of_time():  # at least one variant is measured
                         yield batch[:1]
                         raise _OutOfTimeError
-                    if len(batch) >= MEASURED_AT_ONCE and not on_host:
+                    enough = MEASURED_AT_ONCE * len(self._executors.members)
+                    if len(batch) >= enough and not on_host:
                         yield batch
                         batch = []
             if batch:

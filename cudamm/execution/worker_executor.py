@@ -20,6 +20,8 @@ from cudamm.errors import DeviceLostError, HangError, KernelError, NoDeviceError
 from cudamm.execution.executor import Executor, Facts, SampleBatch
 from cudamm.execution.module_command import module_command
 from cudamm.execution.process_protocol import (
+    Answer,
+    DeviceBroken,
     FreeBytes,
     LoadUnit,
     MakeReady,
@@ -105,6 +107,7 @@ class WorkerExecutor(Executor):
         finally:
             child_end.close()
         self._connection = Connection(parent_end.detach())
+        self._has_unread_answer = False
         self._sent.clear()
 
     @property
@@ -239,20 +242,44 @@ class WorkerExecutor(Executor):
 
     def _send(self, request: Request) -> None:
         _ = self.target  # the first message of the process reports whether the device is open
+        if self._has_unread_answer:
+            self._discard_answer()
         try:
             self._connection.send(request)
+            self._has_unread_answer = True
         except OSError:
             raise WorkerLostError(self._how_it_ended(), has_died=True) from None
 
+    def _discard_answer(self) -> None:
+        """Read the answer to a request whose thread was stopped while it waited.
+
+        Raises:
+            WorkerLostError: the process cannot answer further requests. The next request is not to blame.
+        """
+        try:
+            answer = self._read_answer(self._timeout_s or TIMEOUT_S, "it did not answer")
+        except WorkerLostError as error:
+            raise WorkerLostError(str(error), has_died=True) from None
+        if isinstance(answer, DeviceBroken):
+            raise WorkerLostError(answer.reason, has_died=True)
+
     def _receive(self, timeout_s: float, failure: str) -> Any:
         """Return the value of the next answer.
+
+        Raises:
+            WorkerLostError: there is no answer in time, or the device is broken.
+            CudammError: the request failed.
+        """
+        return value_of(self._read_answer(timeout_s, failure))
+
+    def _read_answer(self, timeout_s: float, failure: str) -> Answer:
+        """Return the next answer.
 
         Args:
             failure: begins the message if there is no answer in time.
 
         Raises:
-            WorkerLostError: there is no answer in time, or the device is broken.
-            CudammError: the request failed.
+            WorkerLostError: there is no answer in time.
         """
         try:
             deadline = time.monotonic() + timeout_s
@@ -260,10 +287,11 @@ class WorkerExecutor(Executor):
                 stop_if_asked()
                 if time.monotonic() >= deadline:
                     raise WorkerLostError(f"{failure}: it hangs, or needs longer than that", is_hang=True)
-            answer = self._connection.recv()
+            answer: Answer = self._connection.recv()
         except (EOFError, OSError):
             raise WorkerLostError(self._how_it_ended(), has_died=True) from None
-        return value_of(answer)
+        self._has_unread_answer = False
+        return answer
 
     def _how_it_ended(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):

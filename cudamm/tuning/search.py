@@ -514,7 +514,8 @@ class _Search:
 
     def _ranked(self) -> list[Result]:
         """Return the results that are right, the fastest first."""
-        right = [trial.result for trial in self._trials.values() if trial.is_right]
+        # A copy, because the threads of several devices call this to report progress.
+        right = [trial.result for trial in list(self._trials.values()) if trial.is_right]
         return sorted(right, key=lambda r: (r.median_ms, r.position))
 
     def _finalists(self) -> list[Result]:

@@ -162,9 +162,9 @@ class Load:
         rate: median over the launches, in GFLOP/s; for memory in GB/s, read and written.
         launches: number of timed launches.
         clock_mhz: median clock of the multiprocessors.
-        power_w: power of the board towards the end, in watts.
-        temperature_c: temperature towards the end.
-        throttle_reasons: why the GPU was throttled towards the end; empty if it was not.
+        power_w: power of the board at the end of the load, in watts.
+        temperature_c: temperature at the end of the load.
+        throttle_reasons: why the GPU was throttled at the end of the load; empty if it was not.
         ecc_corrected: corrected memory errors since the driver was loaded.
         ecc_uncorrected: uncorrected memory errors since the driver was loaded.
     """

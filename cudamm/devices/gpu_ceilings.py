@@ -239,8 +239,8 @@ class _Measurement:
 COPIES = 16
 """Number of copies in a timed launch of `measured_load`: long for the overhead of two events."""
 
-SETTLED_SHARE = 0.8
-"""Share of the time after which power and temperature are read: a GPU reports its power as an average."""
+LAUNCHES_WHILE_READ = 10
+"""Number of launches that keep the GPU busy while its state is read, at the end of the load."""
 
 
 def measured_load(support: Support, unit: LoadedUnit, seconds: float, monitor: Monitor | None) -> Load | None:
@@ -286,14 +286,14 @@ def _loaded(
     """
     begun = time.monotonic()
     samples: list[tuple[float, int | None]] = []
-    state: GpuState | None = None
-    while (spent_s := time.monotonic() - begun) < seconds or not samples:
+    while not samples or time.monotonic() - begun < seconds:
         samples.append(measurement.timed(launch))
-        if state is None and spent_s >= SETTLED_SHARE * seconds and monitor is not None:
-            launch()  # the GPU is busy while its state is read
-            state = monitor.state()
-    if state is None:
-        state = monitor.state() if monitor is not None else GpuState()
+    state = GpuState()
+    if monitor is not None:
+        for _ in range(LAUNCHES_WHILE_READ):
+            launch()
+        state = monitor.state()
+        samples.append(measurement.timed(launch))  # waits until the GPU is idle
     clocks = [clock for _, clock in samples if clock is not None]
     return Load(
         unit,

@@ -50,6 +50,10 @@ class NoDeviceError(CudammError):
     exit_status = 3
 
 
+class DeviceLostError(NoDeviceError):
+    """Failure of a device that was in use: no new process can open it."""
+
+
 class KernelError(CudammError):
     """Failure of one variant to compile, to launch or to finish; other variants are not affected."""
 

@@ -37,3 +37,6 @@ LARGEST_SEED = 2**63 - 1
 
 MOST_SCALE = 1e6
 """Largest absolute value of α and β."""
+
+FINALISTS = 8
+"""Number of variants of each problem that a sweep on several GPUs measures again on one of them."""

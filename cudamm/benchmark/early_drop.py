@@ -11,6 +11,12 @@ from statistics import median
 DROP_FACTOR = 1.25
 """Factor over the best median above which a variant is dropped; samples vary far less."""
 
+OTHER_DEVICE_FACTOR = 1.07
+"""Factor by which a variant's times on two GPUs of one kind may differ: up to 7% was seen on four H200s.
+
+A median from another device counts as this much longer when it decides whether a variant is dropped.
+"""
+
 SURE_SAMPLES = 3
 """Number of samples after which `SURE_FACTOR` applies."""
 

@@ -6,13 +6,18 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from cudamm.benchmark.early_drop import is_first_launch_too_slow, is_too_slow
+from cudamm.benchmark.early_drop import OTHER_DEVICE_FACTOR, is_first_launch_too_slow, is_too_slow
+from cudamm.benchmark.finalists import finalists, key_of, problem_of
 from cudamm.benchmark.impossible_rate import impossible_rate
 from cudamm.benchmark.result import Cache, Ended, Result, Status, Timing, result_of_case
 from cudamm.benchmark.sampling_policy import (
@@ -30,16 +35,18 @@ from cudamm.benchmark.sampling_policy import (
 from cudamm.benchmark.theoretical_rates import not_below_theoretical
 from cudamm.devices.device import Ceilings, Target
 from cudamm.devices.gpu_device import GpuTarget
-from cudamm.errors import KernelError
+from cudamm.errors import DeviceLostError, KernelError
 from cudamm.execution.case import UNVERIFIED, Case, Verdict
-from cudamm.execution.executor import Executor, SampleBatch
+from cudamm.execution.executor import Executor, Executors, SampleBatch
+from cudamm.execution.executor_group import DeviceThreads, device_threads, most_typical
 from cudamm.execution.prepare import Progress, compiled_as_ready, plan_all
+from cudamm.execution.shared_cases import SharedCases
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 
 
 def bench(
-    executor: Executor,
+    executors: Executors,
     cases: Sequence[tuple[Variant, Problem]],
     settings: Settings,
     report_progress: Progress,
@@ -47,6 +54,8 @@ def bench(
     kept: Sequence[Result] = (),
 ) -> Iterator[Result]:
     """Measure each case, and yield each result as soon as it is complete, with its position.
+
+    On several devices, finalists are yielded a second time, with the samples of their final measurement.
 
     Args:
         positions: the position of each case among all requested cases; None if these cases are all.
@@ -56,45 +65,166 @@ def bench(
         UsageError, NoDeviceError: the request is impossible; raised before anything is launched.
     """
     planned = plan_all(
-        executor, cases, settings.fmad, positions,
+        executors, cases, settings.fmad, positions,
         verified=settings.verify, each_may_fail=settings.each_may_fail, all_may_be_skipped=bool(kept),
     )  # fmt: skip
-    waiting: dict[Problem, list[Case]] = {case.problem: [] for case in planned}
-    finished = 0
-
-    def report(case: Case) -> None:
-        report_progress(case.title, finished, len(planned))
-
-    with contextlib.closing(compiled_as_ready(planned, report_progress)) as compiled:
-        for problem in list(waiting):
-            benchmark = _Benchmark(executor, settings, _best_ms(problem, kept), report)
-            for result in benchmark.run(_cases_of(problem, waiting, compiled)):
-                finished += 1
-                yield result
-            if not settings.keep_matrices:
-                executor.release()
+    yield from _SharedBenchmark(executors, settings, planned, kept, report_progress).run()
 
 
-def _cases_of(
-    problem: Problem, waiting: dict[Problem, list[Case]], compiled: Iterator[Case]
-) -> Iterator[Case]:
-    """Yield the cases of a problem as soon as they are compiled; put those of other problems in `waiting`."""
-    yield from waiting.pop(problem)
-    for case in compiled:
-        if case.problem == problem:
-            yield case
-        else:
-            waiting[case.problem].append(case)
+class _SharedBenchmark:
+    """The benchmark of all problems on all devices: who measures what, and the final measurement."""
+
+    def __init__(
+        self,
+        executors: Executors,
+        settings: Settings,
+        planned: Sequence[Case],
+        kept: Sequence[Result],
+        report_progress: Progress,
+    ) -> None:
+        self._executors, self._settings, self._planned = executors, settings, planned
+        self._report_progress = report_progress
+        self._has_several = len(executors.members) > 1
+        self._finished = 0
+        self._results = {case.problem: _of_problem(case.problem, kept) for case in planned}
+        self._medians = {problem: _Medians(results) for problem, results in self._results.items()}
+        self._compiled: dict[int, Case] = {}
+        self._alone: dict[Problem, list[Case]] = {case.problem: [] for case in planned}
+
+    def run(self) -> Iterator[Result]:
+        """Measure everything, and yield each result when it is complete."""
+        with contextlib.closing(compiled_as_ready(self._planned, self._report_progress)) as compiled:
+            self._cases = SharedCases(compiled)
+            with device_threads(self._executors) as threads:
+                if self._settings.shares_variants or not self._has_several:
+                    yield from self._share_variants(threads)
+                else:
+                    yield from self._share_problems(threads)
+
+    def _share_variants(self, threads: DeviceThreads) -> Iterator[Result]:
+        for problem in self._results:
+            measure = functools.partial(self._measure, problem=problem)
+            for result in threads.run(measure, functools.partial(self._cases.may_have, problem)):
+                yield self._keep(problem, result)
+            yield from self._measure_alone(problem)
+            yield from self._measure_finalists(problem)
+            if not self._settings.keep_matrices:
+                self._executors.release()
+
+    def _share_problems(self, threads: DeviceThreads) -> Iterator[Result]:
+        remaining = deque(self._results)
+
+        def measure(member: Executor) -> Iterator[tuple[Problem, Result]]:
+            while True:
+                try:
+                    problem = remaining.popleft()
+                except IndexError:
+                    return
+                try:
+                    yield from ((problem, result) for result in self._measure(member, problem))
+                except DeviceLostError:
+                    remaining.append(problem)
+                    raise
+                if not self._settings.keep_matrices:
+                    member.release()
+
+        for problem, result in threads.run(measure, lambda: bool(remaining)):
+            yield self._keep(problem, result)
+        for problem in self._results:
+            yield from self._measure_alone(problem)
+
+    def _measure(self, member: Executor, problem: Problem) -> Iterator[Result]:
+        """Measure cases of a problem that no other device has taken, until there are none."""
+        benchmark = _Benchmark(member, self._settings, self._medians[problem], self._report)
+        try:
+            yield from benchmark.run(self._taken(problem))
+        except DeviceLostError:
+            self._cases.put_back(benchmark.unfinished_cases)
+            raise
+
+    def _taken(self, problem: Problem) -> Iterator[Case]:
+        for case in self._cases.of(problem):
+            self._compiled[case.position] = case
+            is_timed = not case.skipped and not _is_untimed(case, self._settings)
+            if self._has_several and case.on_host and is_timed:
+                self._alone[problem].append(case)
+            else:
+                yield case
+
+    def _measure_alone(self, problem: Problem) -> Iterator[Result]:
+        """Measure what is timed on the host, which cases on other devices would disturb."""
+        if self._alone[problem]:
+            member = self._executors.members[0]
+            benchmark = _Benchmark(member, self._settings, self._medians[problem], self._report)
+            for result in benchmark.run(self._alone[problem]):
+                yield self._keep(problem, result)
+
+    def _measure_finalists(self, problem: Problem) -> Iterator[Result]:
+        """Measure the finalists of a problem again, in turn, on one device."""
+        chosen = finalists(self._results[problem], self._settings.finalists)
+        cases = [self._compiled[result.position] for result in chosen if result.position in self._compiled]
+        while cases:
+            member = most_typical(self._executors)
+            settings = dataclasses.replace(self._settings, drop=False)
+            benchmark = _Benchmark(member, settings, _Medians(()), self._report, is_final=True)
+            try:
+                yield from benchmark.run(cases)
+                return
+            except DeviceLostError as error:
+                self._executors.remove(member, error)
+
+    def _keep(self, problem: Problem, result: Result) -> Result:
+        self._results[problem].append(result)
+        self._finished += 1
+        return result
+
+    def _report(self, doing: str) -> None:
+        self._report_progress(doing, self._finished, len(self._planned))
 
 
-def _best_ms(problem: Problem, results: Sequence[Result]) -> float:
-    """Return the best median among the correct results of a problem; infinite if there are none."""
-    shape = problem.shape
-    key = shape.m, shape.n, shape.k, problem.element.name, problem.input_kind
-    candidates = [r for r in results if not r.is_yardstick and (r.m, r.n, r.k, r.dtype, r.inputs) == key]
-    medians_ms = [r.median_ms for r in candidates if r.status == "ok" and r.verdict.correct
-                  and r.median_ms is not None]  # fmt: skip
-    return min(medians_ms, default=float("inf"))
+def _of_problem(problem: Problem, results: Sequence[Result]) -> list[Result]:
+    key = key_of(problem)
+    return [result for result in results if problem_of(result) == key]
+
+
+def _is_untimed(case: Case, settings: Settings) -> bool:
+    """Return whether a case is only verified, because its time would be that of the emulation."""
+    return case.execution == "emulated" and not settings.times
+
+
+class _Medians:
+    """The current medians of a problem's right candidates on all devices.
+
+    The best is chosen among current medians: an early sample may have been lucky.
+    """
+
+    def __init__(self, kept: Iterable[Result]) -> None:
+        """Begin with the results of an earlier run."""
+        self._kept = [
+            (r.device, r.median_ms) for r in kept
+            if not r.is_yardstick and r.status == "ok" and r.verdict.correct and r.median_ms is not None
+        ]  # fmt: skip
+        self._by_position: dict[int, tuple[str, float]] = {}
+        self._lock = threading.Lock()
+
+    def put(self, position: int, device: str, median_ms: float) -> None:
+        """Set the median of a candidate."""
+        with self._lock:
+            self._by_position[position] = device, median_ms
+
+    def discard(self, position: int) -> None:
+        """Remove the median of a candidate."""
+        with self._lock:
+            self._by_position.pop(position, None)
+
+    def best_ms(self, device: str) -> float:
+        """Return the best median as a device would have it; infinite if there is none."""
+        with self._lock:
+            medians = [*self._kept, *self._by_position.values()]
+        return min(
+            (ms if of in ("", device) else OTHER_DEVICE_FACTOR * ms for of, ms in medians),
+            default=float("inf"),
+        )
 
 
 @dataclass(eq=False)
@@ -147,26 +277,37 @@ class _Candidate:
 
 
 class _Benchmark:
-    """The benchmark of one problem, whose cases take turns because they are compared with one another."""
+    """The benchmark of one problem on one device, whose cases take turns because they are compared."""
 
     def __init__(
-        self, executor: Executor, settings: Settings, kept_ms: float, report: Callable[[Case], None]
+        self,
+        executor: Executor,
+        settings: Settings,
+        medians: _Medians,
+        report: Callable[[str], None],
+        *,
+        is_final: bool = False,
     ) -> None:
         """Begin without candidates.
 
         Args:
-            kept_ms: the best median of an earlier run; infinite if there is none.
-            report: called with the case before each of its steps.
+            medians: the medians with which candidates are compared; those of these candidates are added.
+            report: called with a description before each step of a case.
+            is_final: whether the cases are the finalists.
         """
         self._executor = executor
         self._settings = settings
-        self._kept_ms = kept_ms
+        self._medians = medians
         self._report = report
+        self._is_final = is_final
         self._warm_until = 0.0
         self._best_launch_ms = float("inf")
-        # Medians by position. The best is chosen among current medians: an early sample may have been lucky.
-        self._medians_ms: dict[int, float] = {}
         self._candidates: list[_Candidate] = []
+
+    @property
+    def unfinished_cases(self) -> list[Case]:
+        """Return the cases that have no result yet."""
+        return [candidate.case for candidate in self._candidates]
 
     def run(self, cases: Iterable[Case]) -> Iterator[Result]:
         """Begin each case as soon as it is compiled; then sample all in turn, the fastest first.
@@ -183,17 +324,17 @@ class _Benchmark:
 
     def _advance(self, candidate: _Candidate, step: Callable[[_Candidate], Ended]) -> Iterator[Result]:
         """Do one step of a candidate; if it was the last step, yield the result."""
-        self._report(candidate.case)
+        self._report(f"finalist {candidate.case.title}" if self._is_final else candidate.case.title)
         if candidate.case.skipped:
             result = self._without_samples(candidate, "skipped", candidate.case.skipped)
         else:
             try:
                 ended = step(candidate)
             except KernelError as error:
-                self._medians_ms.pop(candidate.case.position, None)
+                self._medians.discard(candidate.case.position)
                 result = self._without_samples(candidate, "failed", str(error))
             else:
-                if self._is_untimed(candidate.case):
+                if _is_untimed(candidate.case, self._settings):
                     result = self._without_samples(candidate, "ok")
                 elif ended:
                     result = self._with_samples(candidate, ended)
@@ -216,7 +357,7 @@ class _Benchmark:
             candidate.verdict = self._executor.verify(case, thorough=False)
             if not candidate.verdict.correct:
                 raise KernelError(candidate.verdict.reason)
-        if self._is_untimed(case):
+        if _is_untimed(case, self._settings):
             return ""
         if case.on_host:
             return self._sample_to_the_end(candidate)
@@ -311,16 +452,12 @@ class _Benchmark:
         if not (self._may_be_dropped(candidate.case) and candidate.verdict.correct):
             return
         if self._impossible(candidate):
-            self._medians_ms.pop(candidate.case.position, None)
+            self._medians.discard(candidate.case.position)
         else:
-            self._medians_ms[candidate.case.position] = candidate.median_ms
+            self._medians.put(candidate.case.position, self._device(candidate.case), candidate.median_ms)
 
     def _ended(self, candidate: _Candidate) -> Ended:
         return end_of_sampling(self._settings, candidate.samples_ms, candidate.spent_s)
-
-    def _is_untimed(self, case: Case) -> bool:
-        """Return whether a case is only verified, because its time would be that of the emulation."""
-        return case.execution == "emulated" and not self._settings.times
 
     def _may_be_dropped(self, case: Case) -> bool:
         """Return whether a case can be dropped or be the best of a sweep; cuBLAS can be neither."""
@@ -329,7 +466,7 @@ class _Benchmark:
     def _is_dropped(self, candidate: _Candidate) -> bool:
         if not self._may_be_dropped(candidate.case):
             return False
-        best_ms = min((self._kept_ms, *self._medians_ms.values()))
+        best_ms = self._medians.best_ms(self._device(candidate.case))
         if candidate.samples_ms:
             return is_too_slow(candidate.samples_ms, best_ms, on_host=candidate.case.on_host)
         return is_first_launch_too_slow(
@@ -337,6 +474,12 @@ class _Benchmark:
         )
 
     # Results.
+
+    def _device(self, case: Case) -> str:
+        """Return the name of the device that runs a case; empty if nothing was launched."""
+        if case.skipped or isinstance(case.compiled, KernelError):
+            return ""
+        return "cpu" if case.on_host else self._executor.target.info.spec
 
     def _cache(self, case: Case) -> Cache:
         return "hot" if case.on_host else self._settings.cache
@@ -358,14 +501,21 @@ class _Benchmark:
 
     def _without_samples(self, candidate: _Candidate, status: Status, reason: str = "") -> Result:
         timing = Timing([], self._cache(candidate.case))
-        return result_of_case(candidate.case, status, reason, timing, candidate.verdict)
+        return self._result(candidate, status, reason, timing)
+
+    def _result(self, candidate: _Candidate, status: Status, reason: str, timing: Timing) -> Result:
+        case = candidate.case
+        device = self._device(case)
+        return result_of_case(
+            case, status, reason, timing, candidate.verdict, device, is_final=self._is_final
+        )
 
     def _with_samples(self, candidate: _Candidate, ended: Ended) -> Result:
         case = candidate.case
         status: Status = "ok"
         if ended == "dropped":
             status = "dropped"
-            self._medians_ms.pop(case.position, None)
+            self._medians.discard(case.position)
             candidate.samples_ms = candidate.samples_ms or [candidate.verdict.launch_ms]
         impossible = self._impossible(candidate)
         facts = None if case.on_host else self._executor.facts()
@@ -384,4 +534,4 @@ class _Benchmark:
             event_floor_ms=facts.event_floor_ms if facts else None,
             fma_ceiling_gflops=ceilings.fma_gflops if ceilings else None,
         )
-        return result_of_case(case, "failed" if impossible else status, impossible, timing, candidate.verdict)
+        return self._result(candidate, "failed" if impossible else status, impossible, timing)

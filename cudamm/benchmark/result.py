@@ -133,6 +133,10 @@ class Result:
         execution: whether the case ran on a GPU, natively on the host, or emulated by the CPU device.
         padded: whether the matrices on the device were padded with zeros; rates count the real size.
         column_major: the matrices that the host transposed for the kernel, which has them column by column.
+        device: the device that ran the case and took all its samples, as `--device` names it; empty if none
+            did, and in files of older versions.
+        is_final: whether the case was a finalist of a sweep on several devices: its samples were taken on one
+            device, in turn with those of the other finalists.
         reason: why the case failed or was skipped; empty otherwise.
         source: a hash of the program's text.
         identity: `Case.identity`; empty if the case was not compiled, and in files of older versions.
@@ -162,6 +166,8 @@ class Result:
     exact: ExactFigures | None = None
     inputs: AnyKind = ""
     column_major: tuple[MatrixName, ...] = ()
+    device: Annotated[str, Meta(max_length=100)] = ""
+    is_final: bool = False
 
     def __post_init__(self) -> None:
         """Replace the empty kind of inputs by the one that older versions had."""
@@ -218,6 +224,7 @@ class Result:
             **self._plain_fields(),
             "source": self.source,
             "identity": self.identity,
+            "is_final": self.is_final,
             **{name: getattr(self.timing, name) for name in _TIMING_FIELDS},
             **{name: getattr(self.statistics, name, None) for name in _STATISTICS},
             "gflops": self.gflops,
@@ -243,7 +250,7 @@ def _field_names(kind: type[Any], excluded: Collection[str]) -> tuple[str, ...]:
 
 
 _PLAIN_FIELDS = _field_names(
-    Result, excluded=("timing", "verdict", "source", "identity", "position", "chosen_by", "exact")
+    Result, excluded=("timing", "verdict", "source", "identity", "position", "chosen_by", "exact", "is_final")
 )
 _TIMING_FIELDS = _field_names(Timing, excluded=())
 _VERDICT_FIELDS = _field_names(Verdict, excluded=("reason", "launch_ms"))
@@ -267,13 +274,22 @@ def yardsticks_of(results: Iterable[Result]) -> Yardsticks:
     return found
 
 
+def are_comparable(one: Result, other: Result) -> bool:
+    """Return whether the times of two results may be compared: not if two different GPUs measured them."""
+    on_gpus = one.execution == other.execution == "gpu"
+    return not on_gpus or not one.device or not other.device or one.device == other.device
+
+
 def share_of_cublas(row: Result, yardsticks: Yardsticks) -> float | None:
     """Return a row's rate over that of cuBLAS on the same problem; above 1 if the row is faster.
 
-    Return None if there is no cuBLAS row, or if one of the two has no time or a wrong product.
+    Return None if there is no cuBLAS row, if one of the two has no time or a wrong product, or if two GPUs
+    measured them.
     """
     cublas = yardsticks.get((row.m, row.n, row.k, row.dtype))
     if cublas is None or cublas.status != "ok" or row.status not in ("ok", "dropped"):
+        return None
+    if not are_comparable(row, cublas):
         return None
     return cublas.median_ms / row.median_ms if cublas.median_ms and row.median_ms else None
 
@@ -289,8 +305,11 @@ def result_of_case(
     reason: str = "",
     timing: Timing = UNTIMED,
     verdict: Verdict = UNVERIFIED,
+    device: str = "",
+    *,
+    is_final: bool = False,
 ) -> Result:
-    """Return the result of a case."""
+    """Return the result of a case, with the name of the device that ran it."""
     shape = case.problem.shape
     return Result(
         method=case.variant.method.name,
@@ -312,6 +331,8 @@ def result_of_case(
         chosen_by=case.variant.chosen_by,
         inputs=case.problem.input_kind,
         column_major=case.variant.method.column_major,
+        device=device,
+        is_final=is_final,
     )
 
 

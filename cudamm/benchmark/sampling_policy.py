@@ -34,6 +34,10 @@ class Settings:
             false, refuse the request.
         times: take samples of emulated kernels too, which otherwise are only verified.
         keep_matrices: leave the matrices of the last problem allocated; the caller releases them.
+        shares_variants: on several devices, share the variants of each problem among them. If false, share
+            the problems, each with all its variants.
+        finalists: number of variants of each problem, the fastest ones, that are measured again on one device
+            if several devices have measured the problem's variants. 0: none.
     """
 
     fmad: bool = True
@@ -47,6 +51,8 @@ class Settings:
     each_may_fail: bool = False
     times: bool = True
     keep_matrices: bool = False
+    shares_variants: bool = False
+    finalists: int = 0
 
 
 # Warm-up.

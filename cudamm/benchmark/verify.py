@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from cudamm.benchmark.result import Result, result_of_case
-from cudamm.errors import HangError, KernelError
+from cudamm.benchmark.result import Result, Status, result_of_case
+from cudamm.errors import DeviceLostError, HangError, KernelError
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
-from cudamm.execution.executor import Executor
+from cudamm.execution.executor import Executor, Executors
+from cudamm.execution.executor_group import device_threads
 from cudamm.execution.prepare import Progress, in_turn, prepare
+from cudamm.execution.shared_cases import SharedCases
 from cudamm.execution.usual_causes import ENDS_EARLY
 from cudamm.execution.worker_executor import SMALL_WORK
 from cudamm.kernels.problem import Problem, Shape
@@ -20,7 +22,7 @@ LookAgain = Callable[[Case, Verdict], str]
 
 
 def verify_all(
-    executor: Executor,
+    executors: Executors,
     cases: Sequence[tuple[Variant, Problem]],
     fmad: bool,
     progress: Progress,
@@ -37,34 +39,61 @@ def verify_all(
     Raises:
         UsageError, NoDeviceError: the request is impossible; raised before anything is launched.
     """
-    doubtful: dict[Variant, list[tuple[Case, Verdict]]] = {}
-    hung: dict[Variant, Case] = {}
-    for case in in_turn(prepare(executor, cases, fmad, progress, verified=True), progress):
+    prepared = prepare(executors, cases, fmad, progress, verified=True)
+    verification = _Verification(SharedCases(in_turn(prepared, progress)))
+    with device_threads(executors) as threads:
+        yield from threads.run(verification.run, verification.cases.may_have_any)
+    if look_again is None:
+        return
+    for case, verdict in _to_look_at(verification.doubtful):
+        cause = look_again(case, verdict)
+        if cause:
+            verdict = dataclasses.replace(verdict, correct=False).because_of(cause)
+            yield result_of_case(case, "failed", verdict.reason, verdict=verdict, device="cpu")
+
+
+class _Verification:
+    """The verification of cases, by one or several devices.
+
+    Attributes:
+        cases: the cases that no device has taken yet.
+        doubtful: wrong products without a known cause, by variant.
+    """
+
+    def __init__(self, cases: SharedCases) -> None:
+        self.cases = cases
+        self.doubtful: dict[Variant, list[tuple[Case, Verdict]]] = {}
+        self._hung: dict[Variant, Case] = {}
+
+    def run(self, executor: Executor) -> Iterator[Result]:
+        """Verify cases on a device until there are none."""
+        for case in self.cases.of_any_problem():
+            try:
+                yield self._verify(executor, case)
+            except DeviceLostError:
+                self.cases.put_back([case])
+                raise
+
+    def _verify(self, executor: Executor, case: Case) -> Result:
+        hung = self._hung.get(case.variant)
         if case.skipped:
-            yield result_of_case(case, "skipped", case.skipped)
-            continue
-        if case.variant in hung and hangs_too(hung[case.variant].problem.shape, case.problem.shape):
-            yield result_of_case(case, "skipped", f"not run: it hung at {hung[case.variant].problem.shape}")
-            continue
+            return result_of_case(case, "skipped", case.skipped)
+        if hung is not None and hangs_too(hung.problem.shape, case.problem.shape):
+            return result_of_case(case, "skipped", f"not run: it hung at {hung.problem.shape}")
         ordered = case.target.has_thread_order and not case.variant.method.runs_on_host
         try:
             verdict = executor.verify(case, thorough=True)
         except KernelError as error:
             verdict = Verdict(False, str(error))
             if isinstance(error, HangError) and not case.variant.method.builtin:
-                hung[case.variant] = case
+                self._hung[case.variant] = case
         else:
             is_doubtful = verdict.correct is False or case.variant.method.adds_to_zeros
             if ordered and not case.variant.method.builtin and is_doubtful:
-                doubtful.setdefault(case.variant, []).append((case, verdict))
-        yield result_of_case(case, "ok" if verdict.correct else "failed", verdict.reason, verdict=verdict)
-    if look_again is None:
-        return
-    for case, verdict in _to_look_at(doubtful):
-        cause = look_again(case, verdict)
-        if cause:
-            verdict = dataclasses.replace(verdict, correct=False).because_of(cause)
-            yield result_of_case(case, "failed", verdict.reason, verdict=verdict)
+                self.doubtful.setdefault(case.variant, []).append((case, verdict))
+        device = "cpu" if case.on_host else executor.target.info.spec
+        status: Status = "ok" if verdict.correct else "failed"
+        return result_of_case(case, status, verdict.reason, verdict=verdict, device=device)
 
 
 def _to_look_at(

@@ -10,9 +10,10 @@ import click
 import cloup
 
 from cudamm.api.defaults import TIMED_SIZES
+from cudamm.cli.chosen_devices import run_on_devices
 from cudamm.cli.completion_command import complete_methods
 from cudamm.cli.documented_option import option
-from cudamm.cli.measure_and_show import measure_and_show, worker_for
+from cudamm.cli.measure_and_show import expected_problem, measure_and_show
 from cudamm.cli.measuring_options import Measuring, measuring_options
 from cudamm.cli.output_options import PLOT, RESUME, OutputOptions, output_options
 from cudamm.cli.shared_options import (
@@ -26,6 +27,7 @@ from cudamm.cli.shared_options import (
 )
 
 if TYPE_CHECKING:
+    from cudamm.execution.executor import Executors
     from cudamm.kernels.selection import Selection
 
 REPORT_RUNS = 5
@@ -82,34 +84,45 @@ def bench_command(
     variants = [] if auto else selection.variants()
     if style == "report" and measuring.runs is None:
         measuring = dataclasses.replace(measuring, runs=REPORT_RUNS)
-    with worker_for(sizes, dtypes, measuring) as worker:
+
+    def bench(executors: Executors) -> int:
         from cudamm.cli.asked_cases import asked_cases
         from cudamm.cli.auto_block import default_and_best
         from cudamm.output import bench_table, course_style
         from cudamm.tuning.fitted_cases import fitted_to
 
-        sizes = sizes or (TIMED_SIZES[worker.target.info.kind],)
+        target = executors.target
+        shapes = sizes or (TIMED_SIZES[target.info.kind],)
         found: list[str] = []
         if auto:
             chosen, found = default_and_best(
-                selection, worker.target, sizes, dtypes, measuring.seed, fmad, outputs.quiet, measuring.inputs
+                selection, target, shapes, dtypes, measuring.seed, fmad, outputs.quiet, measuring.inputs
             )
         else:
             chosen = asked_cases(
                 variants,
                 selection.is_named,
-                sizes,
+                shapes,
                 dtypes,
                 measuring.seed,
                 quiet=outputs.quiet,
                 allowed_precision=measuring.allowed_precision,
                 inputs=measuring.inputs,
             )
-        chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
+        chosen, remarks = fitted_to(target, chosen, selection.is_named)
         tables = functools.partial(bench_table.render, verbose=outputs.verbose)
         render = course_style.render if style == "report" else tables
         settings = measuring.settings(fmad)
         compared_with = chosen_baseline(baseline, [variant.method for variant, _ in chosen])
         return measure_and_show(
-            worker, chosen, measuring, outputs, settings, render, [*found, *remarks], compared_with
+            executors, chosen, measuring, outputs, settings, render, [*found, *remarks], compared_with
         )
+
+    return run_on_devices(
+        measuring.device_spec,
+        measuring.timeout_s,
+        expected_problem(sizes, dtypes, measuring),
+        max(1, len(sizes)) * max(1, len(dtypes)),
+        outputs,
+        bench,
+    )

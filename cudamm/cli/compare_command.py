@@ -28,7 +28,7 @@ from cudamm.errors import ALL_WELL, FAILED_RESULT, UsageError
 if TYPE_CHECKING:
     from cudamm.analysis.kernel_comparison import KernelComparison
     from cudamm.benchmark.result_file import Saved
-    from cudamm.cli.session import ReportProgress
+    from cudamm.cli.progress_bar import ReportProgress
     from cudamm.kernels.selection import Selection
 
 OF_RESULTS = {"confidence", "fail_on", "force"}

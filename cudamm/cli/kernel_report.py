@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from cudamm.analysis.check import CheckResult
     from cudamm.analysis.kernel_figures import KernelFigures
-    from cudamm.cli.session import ReportProgress
+    from cudamm.cli.progress_bar import ReportProgress
     from cudamm.kernels.architecture import Architecture
     from cudamm.kernels.chosen_cases import Cases
     from cudamm.kernels.selection import Selection

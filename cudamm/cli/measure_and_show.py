@@ -17,27 +17,23 @@ if TYPE_CHECKING:
     from cudamm.benchmark.result import Result
     from cudamm.benchmark.sampling_policy import Settings
     from cudamm.devices.device import Target
-    from cudamm.execution.executor import Executor
-    from cudamm.execution.worker_executor import WorkerExecutor
+    from cudamm.execution.executor import Executors
+    from cudamm.execution.worker_executor import ExpectedProblem
     from cudamm.kernels.chosen_cases import Cases
     from cudamm.output.results_view import ResultsView
 
 
-def worker_for(sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring) -> WorkerExecutor:
-    """Return a worker process that opens the device and, if the problem is known, prepares its matrices.
-
-    Call this before long imports, so that both processes import their modules in parallel.
-    """
-    from cudamm.execution.worker_executor import WorkerExecutor
-
-    expected = None
-    if sizes and measuring.verifies:
-        expected = sizes[0], dtypes[0] if dtypes else "float32", measuring.seed, measuring.inputs
-    return WorkerExecutor(measuring.device_spec, measuring.timeout_s, expected)
+def expected_problem(
+    sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring
+) -> ExpectedProblem | None:
+    """Return the problem that a worker process prepares while it opens the device; None if unknown."""
+    if not sizes or not measuring.verifies:
+        return None
+    return sizes[0], dtypes[0] if dtypes else "float32", measuring.seed, measuring.inputs
 
 
 def measure_and_show(
-    executor: Executor,
+    executors: Executors,
     cases: Cases,
     measuring: Measuring,
     outputs: OutputOptions,
@@ -55,6 +51,7 @@ def measure_and_show(
     """
     from cudamm.analysis.exact_figures import lacks_figures, with_exact_figures
     from cudamm.benchmark import measure
+    from cudamm.benchmark.finalists import key_of, to_measure_again
     from cudamm.benchmark.result import SCHEMA, bench_record_among
     from cudamm.cli.session import LiveSession
     from cudamm.kernels.architecture import find_architecture
@@ -62,9 +59,13 @@ def measure_and_show(
     from cudamm.output.results_view import BASELINE, results_view
 
     architecture = find_architecture(measuring.arch)
-    info = executor.target.info
+    info = executors.target.info
     options = _options(measuring, settings) | {"times": settings.times or info.kind == "gpu"}
-    kept, records = _resumed(outputs.resume, executor.target, options, cases, settings)
+    kept, records = _resumed(outputs.resume, executors.target, options, cases, settings)
+    unmeasured = {key_of(problem) for position, (_, problem) in enumerate(cases) if position not in kept}
+    devices = [member.spec for member in executors.members]
+    for position in to_measure_again([*kept.values()], unmeasured, devices, settings.finalists):
+        del kept[position]
     remaining = [position for position in range(len(cases)) if position not in kept]
     with LiveSession(SCHEMA, outputs, info, bench_record_among, options) as session:
         session.restore(list(kept.values()), records)
@@ -73,10 +74,10 @@ def measure_and_show(
             earlier = list(kept.values())
             session.collect(
                 lambda report_progress: measure.bench(
-                    executor, chosen, settings, report_progress, remaining, earlier
+                    executors, chosen, settings, report_progress, remaining, earlier
                 )
             )
-        executor.dismiss()
+        executors.dismiss()
         if any(lacks_figures(result, architecture) for result in session.results):
             results = list(session.results)
             session.collect(
@@ -88,7 +89,7 @@ def measure_and_show(
         session.add_tables(lambda console, _: show(console, view), lambda _: drawing_of(view))
         if kept:
             session.add_remarks([f"{len(kept)} of {len(cases)} results were in {outputs.resume} already"])
-        session.add_remarks(remarks)
+        session.add_remarks([*remarks, *executors.losses])
         if measuring.inputs == "zeros":
             session.add_remarks([NOT_VERIFIED])
         session.finish()

@@ -11,7 +11,7 @@ from cudamm.api.defaults import MOST_RUNS, MOST_SECONDS, MOST_WARMUP, OCCUPANCY_
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import SHARE, DecimalNumber, WholeNumber
 from cudamm.cli.option_rules import Command, contradict
-from cudamm.cli.shared_options import cold_option, device_options, fields_of, gathered
+from cudamm.cli.shared_options import cold_option, fields_of, gathered, several_devices_options
 
 if TYPE_CHECKING:
     from cudamm.benchmark.sampling_policy import Settings
@@ -42,8 +42,10 @@ class Measuring:
         """Return whether products are verified; those of zeros are not."""
         return self.verify and self.inputs != "zeros"
 
-    def settings(self, fmad: bool, *, drop: bool = False, each_may_fail: bool = False) -> Settings:
-        """Return the settings for `measure`."""
+    def settings(
+        self, fmad: bool, *, drop: bool = False, each_may_fail: bool = False, finalists: int = 0
+    ) -> Settings:
+        """Return the settings for `measure`; with finalists, devices share the variants of a problem."""
         from cudamm.benchmark.sampling_policy import Settings
 
         return Settings(
@@ -57,6 +59,8 @@ class Measuring:
             drop=drop,
             each_may_fail=each_may_fail,
             times=self.times,
+            shares_variants=finalists > 0,
+            finalists=finalists,
         )
 
 
@@ -97,7 +101,7 @@ def measuring_options(command: Command) -> Command:
         ),
     )  # fmt: skip
     names = (*fields_of(Measuring), "until_stable")
-    return gathered("measuring", _measuring, names, options, device_options, without_gpu)(command)
+    return gathered("measuring", _measuring, names, options, several_devices_options, without_gpu)(command)
 
 
 def _measuring(until_stable: bool, **given: Any) -> Measuring:

@@ -100,6 +100,11 @@ class OutputOptions:
         return {name: path for name, path in paths.items() if path is not None}
 
     @property
+    def names_files(self) -> bool:
+        """Return whether results are written anywhere but in tables on the terminal."""
+        return bool(self._named)
+
+    @property
     def texts(self) -> dict[str, str]:
         """Return the named files with the results in other forms than JSON and the page, by form."""
         paths = {

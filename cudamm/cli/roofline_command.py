@@ -29,7 +29,7 @@ from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from cudamm.benchmark.roofline import DataSheet, Roofline, RooflineResult
-    from cudamm.cli.session import ReportProgress
+    from cudamm.cli.progress_bar import ReportProgress
     from cudamm.devices.device import DeviceInfo
     from cudamm.kernels.selection import Selection
     from cudamm.output.plots.chart import Drawing

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cudamm.benchmark.result import Result, Yardsticks, yardsticks_of
 from cudamm.cli.output_options import Output, OutputOptions
+from cudamm.cli.progress_bar import ReportProgress, progress_bar
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import ALL_WELL, FAILED_RESULT, CudammError, Interrupted, UsageError
 from cudamm.output.console import messages
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 S = TypeVar("S", bound="Session[Any]")
-ReportProgress = Callable[[str, int, int], None]
-"""Function that shows the current step, the number of steps done, and their total."""
 
 
 class Session(Generic[R]):
@@ -76,24 +74,7 @@ class Session(Generic[R]):
         """
         if self._interrupted is not None or self.failure is not None:
             return
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-        )
-        stderr = messages()
-        # With FORCE_COLOR a file counts as a terminal, and a bar is not for files.
-        shown = stderr.is_terminal and stderr.file.isatty() and not self._outputs.quiet
-        progress = Progress(*columns, console=stderr, transient=True, disable=not shown)
-        with self._ignoring_a_closed_terminal(), progress as bar:
-            task = bar.add_task("starting", total=None)
-
-            def report_progress(doing: str, done: int, total: int) -> None:
-                bar.update(task, description=doing, completed=done, total=total)
-                if self._outputs.verbose:
-                    stderr.print(f"{done} of {total}: {doing}", markup=False, soft_wrap=True)
-
+        with self._ignoring_a_closed_terminal(), progress_bar(self._outputs) as report_progress:
             try:
                 results = measure(report_progress)
                 with contextlib.ExitStack() as opened:

@@ -292,11 +292,18 @@ device_option = option(
     shell_complete=complete_words("auto", "gpu", "cpu"),
     help="gpu, gpu:1, cpu, or auto: the first GPU, or the CPU device if there is no GPU.",
 )  # fmt: skip
+several_devices_option = option(
+    "--device", "device_spec", default="auto", metavar="NAMES",
+    shell_complete=complete_words("auto", "all", "gpu", "cpu"),
+    help="gpu, gpu:1, cpu; all GPUs, or gpu:0,2, which share the work; or auto: the first GPU, or the CPU "
+    "device if there is no GPU.",
+)  # fmt: skip
 timeout_option = option(
     "--timeout", "timeout_s", type=DecimalNumber(0, MOST_SECONDS, above=True), default=60.0,
     metavar="SECONDS", help="Time without an answer after which a variant counts as hung.",
 )  # fmt: skip
 device_options = option_group("Device", device_option, timeout_option)
+several_devices_options = option_group("Device", several_devices_option, timeout_option)
 verify_timeout_option = option(
     "--timeout", "timeout_s", type=DecimalNumber(0, MOST_SECONDS, above=True), metavar="SECONDS",
     show_default="60, or 10 on the CPU device up to 256x256x256",

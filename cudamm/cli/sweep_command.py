@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import cloup
 
-from cudamm.api.defaults import TIMED_SIZES
+from cudamm.api.defaults import FINALISTS, TIMED_SIZES
+from cudamm.cli.chosen_devices import run_on_devices, useful_devices
 from cudamm.cli.documented_option import option
-from cudamm.cli.measure_and_show import measure_and_show, worker_for
+from cudamm.cli.measure_and_show import expected_problem, measure_and_show
 from cudamm.cli.measuring_options import Measuring, measuring_options
 from cudamm.cli.number_types import WholeNumber
 from cudamm.cli.output_options import PLOT, RESUME, OutputOptions, output_options
@@ -27,6 +28,7 @@ from cudamm.cli.shared_options import (
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
+    from cudamm.execution.executor import Executors
     from cudamm.kernels.selection import Selection
 
 
@@ -34,6 +36,13 @@ if TYPE_CHECKING:
 @selection_options(
     where_option,
     option("--full", is_flag=True, help="Sample slow variants fully too, instead of dropping them early."),
+    option(
+        "--finalists",
+        type=WholeNumber(1, 1000),
+        default=FINALISTS,
+        metavar="K",
+        help="On several GPUs: the K fastest of each problem are measured again, in turn, on one of them.",
+    ),
     fmad_option,
     block=EVERY_VALUE,
     values=EVERY_VALUE,
@@ -59,6 +68,7 @@ def sweep_command(
     conditions: tuple[str, ...],
     top: int | None,
     full: bool,
+    finalists: int,
     measuring: Measuring,
     outputs: OutputOptions,
 ) -> int:
@@ -77,34 +87,43 @@ def sweep_command(
 
     variants = dataclasses.replace(selection, swept=None).variants()
     restrictions = restrictions_of(conditions)
-    with worker_for(sizes, dtypes, measuring) as worker:
+
+    def sweep(executors: Executors) -> int:
         from cudamm.cli.asked_cases import asked_cases
         from cudamm.output import sweep_table as tables
         from cudamm.tuning.fitted_cases import fitted_to
 
-        sizes = sizes or (TIMED_SIZES[worker.target.info.kind],)
         asked = asked_cases(
             variants,
             selection.is_named,
-            sizes,
+            sizes or (TIMED_SIZES[executors.target.info.kind],),
             dtypes,
             measuring.seed,
             quiet=outputs.quiet,
             allowed_precision=measuring.allowed_precision,
             inputs=measuring.inputs,
         )
-        asked, remarks = fitted_to(worker.target, asked, selection.is_named)
+        asked, remarks = fitted_to(executors.target, asked, selection.is_named)
         chosen = [case for case in asked if all_hold(restrictions, *case)]
         if not chosen:
             raise UsageError(f"--where leaves none of {len(asked)} variants: loosen the condition")
         if conditions:
             remarks = [f"--where leaves {len(chosen)} of {len(asked)} variants", *remarks]
         return measure_and_show(
-            worker,
+            executors,
             chosen,
             measuring,
             outputs,
-            measuring.settings(fmad, drop=not full, each_may_fail=True),
+            measuring.settings(fmad, drop=not full, each_may_fail=True, finalists=finalists),
             lambda console, view: tables.render(console, view, top),
             remarks,
         )
+
+    return run_on_devices(
+        measuring.device_spec,
+        measuring.timeout_s,
+        expected_problem(sizes, dtypes, measuring),
+        useful_devices(len(variants) * max(1, len(sizes)) * max(1, len(dtypes))),
+        outputs,
+        sweep,
+    )

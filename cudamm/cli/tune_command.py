@@ -11,6 +11,7 @@ import cloup
 from cloup import option_group
 
 from cudamm.api.defaults import LARGEST_SEED, TIMED_SIZES
+from cudamm.cli.chosen_devices import run_on_devices, useful_devices
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import Duration, WholeNumber
 from cudamm.cli.option_rules import contradict, excludes
@@ -20,16 +21,16 @@ from cudamm.cli.shared_options import (
     HEADER_FIELDS,
     SIZES_BY_DEVICE,
     cold_option,
-    device_options,
     inputs_option,
     problem_options,
     selection_options,
+    several_devices_options,
     where_option,
 )
 from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
-    from cudamm.execution.executor import Executor
+    from cudamm.execution.executor import Executors
     from cudamm.kernels.chosen_cases import Cases
     from cudamm.kernels.input_kinds import AnyKind
     from cudamm.kernels.selection import Selection
@@ -70,7 +71,7 @@ _NOT_STORED = (
         *HEADER_FIELDS, reason="--list and --forget take no option but -m and --device",
     ),
 )  # fmt: skip
-@device_options
+@several_devices_options
 @output_options()
 def tune_command(
     selection: Selection,
@@ -108,7 +109,6 @@ def tune_command(
         return _show_stored(selection, device_spec, outputs, forget)
 
     from cudamm.cli.asked_cases import asked_cases
-    from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import kernels_of, restricted, restrictions_of, supported_cases
     from cudamm.tuning.tuned_store import Store
 
@@ -117,25 +117,28 @@ def tune_command(
     variants = kernels_of(every_value, selection.is_named, why_refused, "tune")
     restrictions = restrictions_of(conditions)
     expected = (sizes[0], dtypes[0] if dtypes else "float32", seed, inputs) if sizes else None
-    with WorkerExecutor(device_spec, timeout_s, expected) as worker:
+
+    def tune(executors: Executors) -> int:
         from cudamm.tuning.search import Request
 
-        info = worker.target.info
-        sizes = sizes or (TIMED_SIZES[info.kind],)
+        info = executors.target.info
+        shapes = sizes or (TIMED_SIZES[info.kind],)
         asked = asked_cases(
-            variants, selection.is_named, sizes, dtypes, seed, quiet=outputs.quiet, inputs=inputs
+            variants, selection.is_named, shapes, dtypes, seed, quiet=outputs.quiet, inputs=inputs
         )
         chosen, remarks = supported_cases(
-            restricted(asked, restrictions), selection.is_named, worker.target.lacks
+            restricted(asked, restrictions), selection.is_named, executors.target.lacks
         )
         request = Request(budget_s, seed, "cold" if cold else "hot")
         spec = None if device_spec == "auto" else device_spec
         store = Store() if info.kind == "gpu" else None
-        return _tune_and_show(worker, chosen, request, store, selection, outputs, spec, remarks)
+        return _tune_and_show(executors, chosen, request, store, selection, outputs, spec, remarks)
+
+    return run_on_devices(device_spec, timeout_s, expected, useful_devices(len(variants)), outputs, tune)
 
 
 def _tune_and_show(
-    worker: Executor,
+    executors: Executors,
     cases: Cases,
     request: Request,
     store: Store | None,
@@ -154,15 +157,15 @@ def _tune_and_show(
     from cudamm.tuning.search import SCHEMA, Trial, Tuner, tasks_of
     from cudamm.tuning.stored_outcomes import StoredOutcomes
 
-    info = worker.target.info
+    info = executors.target.info
     stored = StoredOutcomes(store, info, request.cache, selection.kernel_fields)
-    tuner = Tuner(worker, tasks_of(worker, cases), request, stored.put)
+    tuner = Tuner(executors, tasks_of(executors, cases), request, stored.put)
     with Session[Trial](SCHEMA, outputs, info) as session:
         session.collect(tuner.run)
         if session.failure is not None and not any(outcome.right for outcome in tuner.outcomes):
             raise session.failure  # a kernel that does not compile has no trials to show
         tuner.conclude()  # after Ctrl-C: the best so far
-        worker.dismiss()
+        executors.dismiss()
         session.results = [trial for outcome in tuner.outcomes for trial in outcome.trials]
         session.add_tables(lambda console, trials: tables.render(console, info, tuner.outcomes))
         # An entry contains the whole path of a kernel file; the command contains the path that was given.
@@ -175,7 +178,7 @@ def _tune_and_show(
             session.add_remarks(
                 ["again:", *(f"    {tables.command(entry, device_spec)}" for entry in as_given)]
             )
-        session.add_remarks(remarks)
+        session.add_remarks([*remarks, *executors.losses])
         if store is None:
             session.add_remarks([_NOT_STORED])
         session.add_remarks(

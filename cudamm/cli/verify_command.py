@@ -8,9 +8,9 @@ import cloup
 from cloup import option_group
 
 from cudamm.api.defaults import LARGER_SIZES, SQUARE_SIZES, VERIFIED_SIZES
+from cudamm.cli.chosen_devices import run_on_devices, useful_devices
 from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
-    device_option,
     fmad_option,
     inputs_option,
     precision_option,
@@ -18,10 +18,12 @@ from cudamm.cli.shared_options import (
     scale_options,
     seed_option,
     selection_options,
+    several_devices_option,
     verify_timeout_option,
 )
 
 if TYPE_CHECKING:
+    from cudamm.execution.executor import Executors
     from cudamm.kernels.input_kinds import AnyKind
     from cudamm.kernels.lower_precision import LowerPrecision
     from cudamm.kernels.selection import Selection
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     *scale_options,
     precision_option,
 )
-@option_group("Device", device_option, verify_timeout_option)
+@option_group("Device", several_devices_option, verify_timeout_option)
 @output_options()
 def verify_command(
     selection: Selection,
@@ -69,7 +71,6 @@ def verify_command(
     from cudamm.benchmark.verify import verify_all
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import LiveSession
-    from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import usual_sizes
     from cudamm.output import verify_table as tables
     from cudamm.tuning.fitted_cases import fitted_to
@@ -87,14 +88,17 @@ def verify_command(
         allowed_precision=allowed_precision,
         inputs=inputs,
     )
-    with WorkerExecutor(device_spec, timeout_s) as worker:
-        info = worker.target.info
-        chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
+
+    def verify(executors: Executors) -> int:
+        info = executors.target.info
+        cases, remarks = fitted_to(executors.target, chosen, selection.is_named)
         with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
             session.collect(
-                lambda report_progress: verify_all(worker, chosen, fmad, report_progress, observed_cause)
+                lambda report_progress: verify_all(executors, cases, fmad, report_progress, observed_cause)
             )
             session.add_tables(lambda console, results: tables.render(console, info, results))
-            session.add_remarks(remarks)
+            session.add_remarks([*remarks, *executors.losses])
             session.finish()
             return session.exit_status(all(result.status != "failed" for result in session.results))
+
+    return run_on_devices(device_spec, timeout_s, None, useful_devices(len(chosen)), outputs, verify)

@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -82,6 +83,24 @@ def start_group(command: Sequence[str | Path], **options: Any) -> subprocess.Pop
     """
     stop_if_asked()
     return subprocess.Popen(command, start_new_session=True, **{"stdin": subprocess.DEVNULL} | options)
+
+
+_starter: ThreadPoolExecutor | None = None
+"""A thread that ends with cudamm; it starts the processes of `start_mortal_group` for other threads."""
+
+
+def start_mortal_group(command: Sequence[str | Path], **options: Any) -> subprocess.Popen[Any]:
+    """Start a process, as `start_group` does, that gets a signal when its parent ends (`PR_SET_PDEATHSIG`).
+
+    Linux sends that signal when the thread ends that started the process, not when the whole parent ends.
+    """
+    global _starter
+    if threading.current_thread() is threading.main_thread():
+        return start_group(command, **options)
+    stop_if_asked()
+    if _starter is None:
+        _starter = ThreadPoolExecutor(1)
+    return _starter.submit(start_group, command, **options).result()
 
 
 def kill_group(leader: subprocess.Popen[Any]) -> None:

@@ -149,6 +149,38 @@ class Ceilings:
         return (Peak("FMA", "float32", self.fma_gflops, source, self.fma_clock_mhz), *self.other_peaks)
 
 
+LoadedUnit = Literal["FMA", "tensor cores", "memory"]
+"""What a kernel of `cudamm health` keeps busy: arithmetic units, or device memory."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a GPU did while a known kernel kept one kind of units busy; None for what NVML does not report.
+
+    Attributes:
+        kernel: what the kernel executes, in words.
+        rate: median over the launches, in GFLOP/s; for memory in GB/s, read and written.
+        launches: number of timed launches.
+        clock_mhz: median clock of the multiprocessors.
+        power_w: power of the board at the end of the load, in watts.
+        temperature_c: temperature at the end of the load.
+        throttle_reasons: why the GPU was throttled at the end of the load; empty if it was not.
+        ecc_corrected: corrected memory errors since the driver was loaded.
+        ecc_uncorrected: uncorrected memory errors since the driver was loaded.
+    """
+
+    unit: LoadedUnit
+    kernel: str
+    rate: float
+    launches: int
+    clock_mhz: float | None = None
+    power_w: float | None = None
+    temperature_c: int | None = None
+    throttle_reasons: tuple[str, ...] = ()
+    ecc_corrected: int | None = None
+    ecc_uncorrected: int | None = None
+
+
 @dataclass(frozen=True)
 class Slot:
     """The memory of one timed launch.
@@ -435,6 +467,14 @@ class Device(Target[Compiled]):
 
     def ceilings(self) -> Ceilings | None:
         """Return the measured upper bounds for the device's rates; None if they are not known."""
+        return None
+
+    def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
+        """Keep one kind of units busy for a time, and return what the device did; None if it has none.
+
+        Raises:
+            KernelError: a launch or a query of the device's state fails.
+        """
         return None
 
     @property

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudamm.devices.device import Device, DeviceInfo
+from cudamm.devices.named_devices import names_several
 from cudamm.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ def gpu_index(spec: str) -> int | None:
     """
     if spec in ("auto", "cpu"):
         return 0 if spec == "auto" else None
+    if names_several(spec):
+        raise UsageError(
+            f"--device {spec} names several devices, and this command uses one: name it, such as gpu:0; "
+            "sweep, tune, bench and verify share their work among several"
+        )
     match = _GPU.fullmatch(spec)
     if match:
         return int(match[1] or 0)

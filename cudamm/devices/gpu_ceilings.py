@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from cudamm.compile.compile_cache import cached
 from cudamm.compile.nvcc_compiler import nvcc
-from cudamm.devices.device import Ceilings, Peak, Unit
+from cudamm.devices.device import Ceilings, Load, LoadedUnit, Peak, Unit
 from cudamm.devices.gpu_support import Support, own_module
+from cudamm.devices.nvml import GpuState, Monitor
 
 SOURCE = Path(__file__).parent / "gpu_runtime" / "ceilings.cu"
 
@@ -168,6 +172,15 @@ class _Measurement:
         return Ceilings(fma.gflops, self._copy_gbytes_per_s(), fma.clock_mhz, tuple(best.values()))
 
     def _peak(self, kernel: PeakKernel) -> Peak:
+        with self.repeatable(kernel) as (launch, flops):
+            samples = [self.timed(launch) for _ in range(SAMPLES)]
+        fastest_ms, clock_mhz = min(samples, key=lambda sample: sample[0])
+        source = f"measured: {kernel.element_type} {kernel.instruction}"
+        return Peak(kernel.unit, kernel.element_type, flops / fastest_ms / 1e6, source, clock_mhz)
+
+    @contextlib.contextmanager
+    def repeatable(self, kernel: PeakKernel) -> Iterator[tuple[Callable[[], None], float]]:
+        """Yield a function that queues a launch of about `LAUNCH_MS`, and the operations of such a launch."""
         function = self._module.get_function(kernel.name)
         function.prepare("Pif")
         blocks = kernel.blocks * self._support.multiprocessors
@@ -178,18 +191,13 @@ class _Measurement:
 
         try:
             launch(TRIAL_STEPS)  # loads the kernel
-            trial_ms = min(self._timed(lambda: launch(TRIAL_STEPS))[0] for _ in range(3))
+            trial_ms = min(self.timed(lambda: launch(TRIAL_STEPS))[0] for _ in range(3))
             steps = min(MOST_STEPS, max(1, round(TRIAL_STEPS * LAUNCH_MS / trial_ms)))
-            samples = [self._timed(lambda: launch(steps)) for _ in range(SAMPLES)]
-            fastest_ms, clock_mhz = min(samples, key=lambda sample: sample[0])
+            yield lambda: launch(steps), kernel.warp_flops * steps * blocks * (THREADS // 32)
         finally:
             unused.free()
-        flops = kernel.warp_flops * steps * blocks * (THREADS // 32)
-        gflops = flops / fastest_ms / 1e6
-        source = f"measured: {kernel.element_type} {kernel.instruction}"
-        return Peak(kernel.unit, kernel.element_type, gflops, source, clock_mhz)
 
-    def _timed(self, launch: Callable[[], None]) -> tuple[float, int | None]:
+    def timed(self, launch: Callable[[], None]) -> tuple[float, int | None]:
         """Return the milliseconds of a launch, and the clock while it ran."""
         start, end = self._cuda.Event(), self._cuda.Event()
         start.record()
@@ -200,6 +208,13 @@ class _Measurement:
         return start.time_till(end), clock_mhz
 
     def _copy_gbytes_per_s(self) -> float:
+        with self.repeatable_copy() as (launch, moved_bytes):
+            fastest_ms = min(self._support.time(launch, 10, 1, cold=False))
+            return float(moved_bytes / fastest_ms / 1e6)
+
+    @contextlib.contextmanager
+    def repeatable_copy(self) -> Iterator[tuple[Callable[[], None], float]]:
+        """Yield a function that queues a copy within device memory, and the bytes read and written by it."""
         count = max(2**26, 8 * self._support.l2_bytes)
         free = self._cuda.mem_get_info()[0]
         count = min(count, free // 4) // 16 * 16
@@ -213,10 +228,82 @@ class _Measurement:
             arguments = int(source), int(target), count // 16
             function.prepared_async_call((blocks, 1), (THREADS, 1, 1), None, *arguments)
 
-        launch()
         try:
-            fastest_ms = min(self._support.time(launch, 10, 1, cold=False))
-            return float(2 * count / fastest_ms / 1e6)
+            launch()
+            yield launch, 2 * count
         finally:
             source.free()
             target.free()
+
+
+COPIES = 16
+"""Number of copies in a timed launch of `measured_load`: long for the overhead of two events."""
+
+LAUNCHES_WHILE_READ = 10
+"""Number of launches that keep the GPU busy while its state is read, at the end of the load."""
+
+
+def measured_load(support: Support, unit: LoadedUnit, seconds: float, monitor: Monitor | None) -> Load | None:
+    """Keep one kind of a GPU's units busy for a time, and return what the GPU did meanwhile.
+
+    Return None if the GPU has no such units.
+
+    Args:
+        monitor: reads the GPU's state; None: the state is not known.
+    """
+    kernels = peak_kernels(support.arch, nvcc().release)
+    measurement = _Measurement(support, monitor.sm_clock_mhz if monitor else lambda: None, kernels)
+    if unit == "memory":
+        with measurement.repeatable_copy() as (copy, moved_bytes):
+
+            def launch() -> None:
+                for _ in range(COPIES):
+                    copy()
+
+            return _loaded(measurement, launch, COPIES * moved_bytes, unit, "copy", seconds, monitor)
+    element = "float32" if unit == "FMA" else "float16"
+    for kernel in kernels:
+        if (kernel.unit, kernel.element_type) == (unit, element):
+            with measurement.repeatable(kernel) as (launch_kernel, flops):
+                words = f"{element} {kernel.instruction}"
+                return _loaded(measurement, launch_kernel, flops, unit, words, seconds, monitor)
+    return None
+
+
+def _loaded(
+    measurement: _Measurement,
+    launch: Callable[[], None],
+    work: float,
+    unit: LoadedUnit,
+    kernel: str,
+    seconds: float,
+    monitor: Monitor | None,
+) -> Load:
+    """Launch again and again for a time.
+
+    Args:
+        work: operations or bytes of a launch.
+    """
+    begun = time.monotonic()
+    samples: list[tuple[float, int | None]] = []
+    while not samples or time.monotonic() - begun < seconds:
+        samples.append(measurement.timed(launch))
+    state = GpuState()
+    if monitor is not None:
+        for _ in range(LAUNCHES_WHILE_READ):
+            launch()
+        state = monitor.state()
+        samples.append(measurement.timed(launch))  # waits until the GPU is idle
+    clocks = [clock for _, clock in samples if clock is not None]
+    return Load(
+        unit,
+        kernel,
+        rate=work / median(ms for ms, _ in samples) / 1e6,
+        launches=len(samples),
+        clock_mhz=median(clocks) if clocks else None,
+        power_w=state.power_w,
+        temperature_c=state.temperature_c,
+        throttle_reasons=state.throttle_reasons,
+        ecc_corrected=state.ecc_corrected,
+        ecc_uncorrected=state.ecc_uncorrected,
+    )

@@ -24,6 +24,8 @@ from cudamm.devices.device import (
     Device,
     DeviceInfo,
     Judged,
+    Load,
+    LoadedUnit,
     Region,
     Run,
     Slot,
@@ -32,7 +34,7 @@ from cudamm.devices.device import (
     poison_of,
     region_bytes,
 )
-from cudamm.devices.gpu_ceilings import measured_ceilings
+from cudamm.devices.gpu_ceilings import measured_ceilings, measured_load
 from cudamm.devices.gpu_library import (
     Library,
     LibraryFunction,
@@ -192,6 +194,11 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         uuid = self._monitor.uuid() if self._monitor else self.info.name
         key = f"{uuid} {self.info.properties['driver']} {self.info.properties['driver_cuda']}"
         return measured_ceilings(self.support, key, self.clock_mhz)
+
+    def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
+        """Keep one kind of units busy for a time, and return what the GPU did; None if it has none."""
+        with _driver_errors():
+            return measured_load(self.support, unit, seconds, self._monitor)
 
     @property
     def event_floor_ms(self) -> float | None:

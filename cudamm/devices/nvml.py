@@ -61,6 +61,8 @@ class GpuState:
         compute_mode: programs that may use the GPU: `default` (all), `exclusive process`, `exclusive thread`,
             `prohibited` (none).
         ecc: whether memory errors are corrected.
+        ecc_corrected: memory errors since the driver was loaded that were corrected.
+        ecc_uncorrected: memory errors since the driver was loaded that were not corrected.
         mig: whether the GPU is divided into instances.
     """
 
@@ -77,6 +79,8 @@ class GpuState:
     processes: tuple[int, ...] | None = None
     compute_mode: str | None = None
     ecc: bool | None = None
+    ecc_corrected: int | None = None
+    ecc_uncorrected: int | None = None
     mig: bool | None = None
 
 
@@ -154,6 +158,8 @@ class Monitor:
             else tuple(int(process.pid) for process in processes if process.pid != os.getpid()),
             compute_mode=None if mode is None else modes.get(mode, f"mode {mode}"),
             ecc=self._current("nvmlDeviceGetEccMode"),
+            ecc_corrected=self._ecc_errors("NVML_MEMORY_ERROR_TYPE_CORRECTED"),
+            ecc_uncorrected=self._ecc_errors("NVML_MEMORY_ERROR_TYPE_UNCORRECTED"),
             mig=self._current("nvmlDeviceGetMigMode"),
         )
 
@@ -198,6 +204,11 @@ class Monitor:
     def _integer(self, call: str, *arguments: object) -> int | None:
         answer = self._ask(call, *arguments)
         return None if answer is None else int(answer)
+
+    def _ecc_errors(self, kind: str) -> int | None:
+        """Return the number of memory errors of a kind since the driver was loaded."""
+        constants = [getattr(self._nvml, name, None) for name in (kind, "NVML_VOLATILE_ECC")]
+        return None if None in constants else self._integer("nvmlDeviceGetTotalEccErrors", *constants)
 
     def _current(self, call: str) -> bool | None:
         """Return the current state of a mode; NVML reports it together with the state after a reset."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 # This module does not import NumPy: the worker process is started before NumPy is loaded here.
 if TYPE_CHECKING:
-    from cudamm.devices.device import Ceilings, Target
+    from cudamm.devices.device import Ceilings, Load, LoadedUnit, Target
+    from cudamm.errors import NoDeviceError
     from cudamm.execution.case import Case, Verdict
 
 Entered = TypeVar("Entered")
@@ -48,19 +50,97 @@ class Facts:
     ceilings: Ceilings | None
 
 
-class Executor(ABC):
+class Executors(ABC):
+    """One executor, or those of several devices of one kind: what is needed to plan cases and to share them.
+
+    `device_threads` runs cases on each member.
+    """
+
+    @property
+    @abstractmethod
+    def members(self) -> Sequence[Executor]:
+        """The executors, one per device; at least one."""
+
+    @abstractmethod
+    def open_members(self) -> Sequence[Executor]:
+        """Return the members whose devices are open; remove those whose devices cannot be used.
+
+        Raises:
+            NoDeviceError: no device can be used.
+        """
+
+    @property
+    @abstractmethod
+    def target(self) -> Target[Any]:
+        """The properties of a device that are needed to compile for each of them."""
+
+    @abstractmethod
+    def free_bytes(self) -> int:
+        """Return the number of bytes of device memory that matrices may still take."""
+
+    @property
+    def losses(self) -> Sequence[str]:
+        """What became of members that are no members any more, each in a sentence."""
+        return ()
+
+    @abstractmethod
+    def remove(self, member: Executor, error: NoDeviceError) -> None:
+        """Close a member whose device cannot be used. Raise the error if it is the only member."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Free the matrices of the problem that was run last."""
+
+    def dismiss(self) -> None:  # noqa: B027 - most executors have nothing to wait for
+        """Start to shut down without waiting; `close` waits."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free all that is held."""
+
+    def __enter__(self: Entered) -> Entered:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Executor(Executors):
     """An executor of cases on one device, and of the host's own methods beside the device."""
 
     _facts: Facts | None = None
 
     @property
-    @abstractmethod
-    def target(self) -> Target[Any]:
-        """The properties of the device that are needed to compile for it."""
+    def members(self) -> Sequence[Executor]:
+        """This executor."""
+        return (self,)
 
-    @abstractmethod
-    def free_bytes(self) -> int:
-        """Return the number of bytes of device memory that matrices may still take."""
+    def open_members(self) -> Sequence[Executor]:
+        """Wait until the device is open, and return this executor."""
+        _ = self.target
+        return (self,)
+
+    def remove(self, member: Executor, error: NoDeviceError) -> None:
+        """Raise the error."""
+        raise error
+
+    @property
+    def spec(self) -> str:
+        """The device's name for `--device`."""
+        return self.target.info.spec
+
+    def is_open(self, wait_s: float = 0.0) -> bool:
+        """Return whether the device can run cases now.
+
+        Args:
+            wait_s: time to wait for the device, in seconds.
+
+        Raises:
+            NoDeviceError: the device cannot be used.
+        """
+        return True
 
     def facts(self) -> Facts:
         """Return the measured properties of the device; only the first call measures."""
@@ -71,6 +151,14 @@ class Executor(ABC):
     @abstractmethod
     def _measure_facts(self) -> Facts:
         """Measure the properties of the device."""
+
+    @abstractmethod
+    def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
+        """Keep one kind of the device's units busy for a time; None if it has no such units.
+
+        Raises:
+            KernelError: a launch or a query of the device's state fails.
+        """
 
     @abstractmethod
     def verify(self, case: Case, *, thorough: bool) -> Verdict:
@@ -97,22 +185,3 @@ class Executor(ABC):
         Raises:
             KernelError: the case cannot be launched, or the product is wrong.
         """
-
-    @abstractmethod
-    def release(self) -> None:
-        """Free the matrices of the problem that was run last."""
-
-    def dismiss(self) -> None:  # noqa: B027 - most executors have nothing to wait for
-        """Start to shut down without waiting; `close` waits."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Free all that the executor holds."""
-
-    def __enter__(self: Entered) -> Entered:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cudamm.devices.device import Device, Run, Target, padded
+from cudamm.devices.device import Device, Load, LoadedUnit, Run, Target, padded
 from cudamm.devices.find_device import host
 from cudamm.errors import CudammError, KernelError
 from cudamm.execution.case import Case, Verdict
@@ -77,6 +77,10 @@ class InProcessExecutor(Executor):
 
     def _measure_facts(self) -> Facts:
         return Facts(self.device.event_floor_ms, self.device.ceilings())
+
+    def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
+        """Keep one kind of the device's units busy for a time; None if it has no such units."""
+        return self.device.load(unit, seconds)
 
     def verify(self, case: Case, *, thorough: bool) -> Verdict:
         """Launch a case and judge its product."""

@@ -22,14 +22,14 @@ from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import MOST_CASES, Variant, check_count
 
 if TYPE_CHECKING:
-    from cudamm.execution.executor import Executor
+    from cudamm.execution.executor import Executors
 
 Progress = Callable[[str, int, int], None]
 """Reports progress: the current step, the number of finished steps, and the number of all steps."""
 
 
 def prepare(
-    executor: Executor,
+    executors: Executors,
     cases: Sequence[tuple[Variant, Problem]],
     fmad: bool,
     progress: Progress,
@@ -45,12 +45,12 @@ def prepare(
         UsageError: a case is impossible on the device or cannot be verified, or every case is skipped.
         NoDeviceError: a compiler is missing.
     """
-    planned = plan_all(executor, cases, fmad, verified=verified)
+    planned = plan_all(executors, cases, fmad, verified=verified)
     return sorted(compiled_as_ready(planned, progress, at_once=False), key=lambda case: case.position)
 
 
 def plan_all(
-    executor: Executor,
+    executors: Executors,
     cases: Sequence[tuple[Variant, Problem]],
     fmad: bool,
     positions: Sequence[int] | None = None,
@@ -76,12 +76,12 @@ def plan_all(
         for problem in dict.fromkeys(problem for _, problem in cases):
             problem.check_verifiable()
     numbered = zip(positions or range(len(cases)), cases, strict=True)
-    planned = [_planned(executor.target, i, v, p, fmad, each_may_fail) for i, (v, p) in numbered]
+    planned = [_planned(executors.target, i, v, p, fmad, each_may_fail) for i, (v, p) in numbered]
     to_run = [case for case in planned if not case.skipped]
     if planned and not to_run and not all_may_be_skipped:
         raise RequirementError(planned[0].skipped)
     for problem, launch, on_host in {(c.problem, c.launch, c.on_host): None for c in to_run}:
-        _check_memory(executor, on_host, problem, launch.shape if launch else problem.shape)
+        _check_memory(executors, on_host, problem, launch.shape if launch else problem.shape)
     return planned
 
 
@@ -217,23 +217,26 @@ def _runner(target: Target[Any], variant: Variant) -> Target[Any]:
     return host()
 
 
-def _check_memory(executor: Executor, on_host: bool, problem: Problem, padded_shape: Shape) -> None:
+def _check_memory(executors: Executors, on_host: bool, problem: Problem, padded_shape: Shape) -> None:
     """Raise UsageError if the matrices of a problem, padding included, do not fit into memory."""
     on_device = padded_shape.bytes_of(problem.element)
-    device = host() if on_host else executor
+    device = host() if on_host else executors
     free = device.free_bytes()
     shapes = f"{problem.shape}" + (f", padded to {padded_shape}," if padded_shape != problem.shape else "")
     if on_device > free:
         raise UsageError(
             f"{shapes} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
-            f"{(host() if on_host else executor.target).info.name} has {_gigabytes(free)} free"
+            f"{(host() if on_host else executors.target).info.name} has {_gigabytes(free)} free"
         )
-    needed = host_bytes_needed(problem, padded_shape)
+    processes = len(executors.members)
+    needed = host_bytes_needed(problem, padded_shape) * processes
     free = host().free_bytes()
     if needed > free:
+        sharing = f" for {processes} devices" if processes > 1 else ""
         raise UsageError(
-            f"{shapes} {problem.element.name} needs {_gigabytes(needed)} of this machine's memory, "
+            f"{shapes} {problem.element.name} needs {_gigabytes(needed)} of this machine's memory{sharing}, "
             f"verification included; {_gigabytes(free)} are free"
+            + (": name fewer devices" if sharing else "")
         )
 
 

@@ -14,6 +14,7 @@ from cudamm.errors import CudammError, KernelError
 
 # This module does not import NumPy: the worker process is started before NumPy is loaded here.
 if TYPE_CHECKING:
+    from cudamm.devices.device import LoadedUnit
     from cudamm.execution.case import Case
     from cudamm.execution.in_process_executor import InProcessExecutor
     from cudamm.kernels.problem import Problem
@@ -30,6 +31,14 @@ class FreeBytes:
 @dataclass(frozen=True)
 class MeasureFacts:
     """Request for the device's `Facts`."""
+
+
+@dataclass(frozen=True)
+class LoadUnit:
+    """Arguments of `Executor.load`."""
+
+    unit: LoadedUnit
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,7 @@ class RunCase:
     step: Verify | Sample
 
 
-Request = FreeBytes | MeasureFacts | MakeReady | Release | RunCase
+Request = FreeBytes | MeasureFacts | LoadUnit | MakeReady | Release | RunCase
 
 
 # Answers.
@@ -110,11 +119,12 @@ class WorkerLostError(KernelError):
 
     Attributes:
         is_hang: the process did not answer in time.
+        has_died: the process ended by itself, or was killed.
     """
 
-    def __init__(self, message: str, *, is_hang: bool = False) -> None:
+    def __init__(self, message: str, *, is_hang: bool = False, has_died: bool = False) -> None:
         super().__init__(message)
-        self.is_hang = is_hang
+        self.is_hang, self.has_died = is_hang, has_died
 
 
 def answer_to(work: Callable[[], Any], is_device_broken: Callable[[], bool] = lambda: False) -> Answer:
@@ -173,6 +183,8 @@ class RequestHandler:
             return executor.free_bytes()
         if isinstance(request, MeasureFacts):
             return executor.facts()
+        if isinstance(request, LoadUnit):
+            return executor.load(request.unit, request.seconds)
         if isinstance(request, MakeReady):
             return executor.make_ready(request.problem)
         if isinstance(request, Release):

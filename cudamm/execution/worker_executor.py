@@ -10,16 +10,20 @@ import contextlib
 import os
 import socket
 import subprocess
+import time
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from cudamm.compile.confinement import kernel_command, kernel_output
-from cudamm.compile.process_group import kill_group, start_group
-from cudamm.errors import HangError, KernelError, NoDeviceError, signal_name
+from cudamm.compile.process_group import STEP_S, kill_group, start_mortal_group, stop_if_asked
+from cudamm.errors import DeviceLostError, HangError, KernelError, NoDeviceError, signal_name
 from cudamm.execution.executor import Executor, Facts, SampleBatch
 from cudamm.execution.module_command import module_command
 from cudamm.execution.process_protocol import (
+    Answer,
+    DeviceBroken,
     FreeBytes,
+    LoadUnit,
     MakeReady,
     MeasureFacts,
     Release,
@@ -33,7 +37,7 @@ from cudamm.execution.process_protocol import (
 
 # The process is started before anything long is imported: both processes import their modules in parallel.
 if TYPE_CHECKING:
-    from cudamm.devices.device import Target
+    from cudamm.devices.device import Load, LoadedUnit, Target
     from cudamm.execution.case import Case, Verdict
 
 TIMEOUT_S = 60.0
@@ -51,12 +55,25 @@ START_TIMEOUT_S = 120
 HOST_WORK_TIMEOUT_S = 3600
 """Time limit for requests that run no case, such as making inputs and references, in seconds."""
 
+LOAD_TIMEOUT_S = 180
+"""Time limit for `load` beyond its own duration, in seconds; nvcc may have to compile the kernels first."""
+
+MOST_DEATHS = 3
+"""Number of worker processes that die with a case before the case counts as failed.
+
+A single death can have another cause than the kernel, such as a lack of memory.
+"""
+
+
+ExpectedProblem = tuple[str, str, int, str]
+"""Size, element type, seed and kind of inputs of the problem that will be requested first."""
+
 
 class WorkerExecutor(Executor):
     """An executor that runs cases in a worker process."""
 
     def __init__(
-        self, device_spec: str, timeout_s: float | None, expected: tuple[str, str, int, str] | None = None
+        self, device_spec: str, timeout_s: float | None, expected: ExpectedProblem | None = None
     ) -> None:
         """Start the worker process, which begins to open a device; `target` waits for the device.
 
@@ -64,8 +81,7 @@ class WorkerExecutor(Executor):
             device_spec: name of a device, for `find_device.find`.
             timeout_s: time limit for a request that runs a case, in seconds; None: TIMEOUT_S, or
                 SMALL_TIMEOUT_S for a small product on the CPU device.
-            expected: size, element type, seed and kind of inputs of the problem that will be requested first;
-                the worker process makes its matrices while the device is being opened.
+            expected: the worker process makes its matrices while the device is being opened.
         """
         self._spec = device_spec
         self._timeout_s = timeout_s
@@ -78,7 +94,7 @@ class WorkerExecutor(Executor):
         module = "cudamm.execution.worker_process"
         arguments = [self._spec, str(child_end.fileno()), str(os.getpid()), *expected]
         try:
-            self._process = start_group(
+            self._process = start_mortal_group(
                 kernel_command(module_command(module, *arguments), is_short=False),
                 # The output of a kernel must not mix with the tables on standard output.
                 stdout=kernel_output(2),
@@ -91,6 +107,7 @@ class WorkerExecutor(Executor):
         finally:
             child_end.close()
         self._connection = Connection(parent_end.detach())
+        self._has_unread_answer = False
         self._sent.clear()
 
     @property
@@ -106,6 +123,18 @@ class WorkerExecutor(Executor):
             self._spec = self._target.info.spec  # after a restart `auto` must not choose another device
         return self._target
 
+    @property
+    def spec(self) -> str:
+        """The device's name for `--device`; before the device is open, as it was given."""
+        return self._spec
+
+    def is_open(self, wait_s: float = 0.0) -> bool:
+        """Return whether the device is open, or becomes so within a time."""
+        if self._target is None and not self._connection.poll(wait_s):
+            return False
+        _ = self.target
+        return True
+
     def _wait_for_start(self) -> Target[Any]:
         try:
             target: Target[Any] = self._receive(START_TIMEOUT_S, "it did not start")
@@ -118,9 +147,13 @@ class WorkerExecutor(Executor):
             raise
 
     def _restart(self) -> None:
+        """Replace the process. Raise DeviceLostError if no new process can open the device."""
         self.close()
-        self._start()
-        self._wait_for_start()
+        try:
+            self._start()
+            self._wait_for_start()
+        except NoDeviceError as error:
+            raise DeviceLostError(str(error)) from None
 
     def free_bytes(self) -> int:
         """Return the number of bytes of device memory that matrices may still take."""
@@ -130,6 +163,11 @@ class WorkerExecutor(Executor):
     def _measure_facts(self) -> Facts:
         facts: Facts = self._request(MeasureFacts())
         return facts
+
+    def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
+        """Keep one kind of the device's units busy for a time; None if it has no such units."""
+        load: Load | None = self._request(LoadUnit(unit, seconds), seconds + LOAD_TIMEOUT_S)
+        return load
 
     def verify(self, case: Case, *, thorough: bool) -> Verdict:
         """Launch a case and judge its product."""
@@ -163,17 +201,23 @@ class WorkerExecutor(Executor):
 
     def _launch(self, case: Case, step: Verify | Sample) -> Any:
         """Return the answer to a request that runs a case. The case's kernel may crash, or may never end."""
-        was_sent = self._sent.get(case.position) == case
-        try:
-            self._send(RunCase(case.position, None if was_sent else case, step))
-            timeout_s = self._time_limit(case)
-            value = self._receive(timeout_s, f"no answer within {timeout_s:g} s (--timeout)")
-        except WorkerLostError as error:
-            # The next case gets a new process.
-            self._restart()
-            raise (HangError if error.is_hang else KernelError)(str(error)) from None
-        self._sent[case.position] = case
-        return value
+        timeout_s = self._time_limit(case)
+        for deaths in range(1, MOST_DEATHS + 1):
+            was_sent = self._sent.get(case.position) == case
+            try:
+                self._send(RunCase(case.position, None if was_sent else case, step))
+                value = self._receive(timeout_s, f"no answer within {timeout_s:g} s (--timeout)")
+            except WorkerLostError as error:
+                self._restart()
+                if error.is_hang:
+                    raise HangError(str(error)) from None
+                if not error.has_died:
+                    raise KernelError(str(error)) from None
+                reason = f"{error} ({deaths} times in a row)"
+            else:
+                self._sent[case.position] = case
+                return value
+        raise KernelError(reason)
 
     def _time_limit(self, case: Case) -> float:
         """Return the time limit for running a case, in seconds."""
@@ -181,45 +225,73 @@ class WorkerExecutor(Executor):
         is_small = case.on_host and shape.m * shape.n * shape.k <= SMALL_WORK
         return self._timeout_s or (SMALL_TIMEOUT_S if is_small else TIMEOUT_S)
 
-    def _request(self, request: Request) -> Any:
+    def _request(self, request: Request, timeout_s: float = HOST_WORK_TIMEOUT_S) -> Any:
         """Return the answer to a request that runs no case; a lost process is replaced once."""
         try:
-            return self._send_and_receive(request)
+            return self._send_and_receive(request, timeout_s)
         except WorkerLostError:
             self._restart()
         try:
-            return self._send_and_receive(request)
+            return self._send_and_receive(request, timeout_s)
         except WorkerLostError as error:
-            raise NoDeviceError(f"the device cannot be used any more: {error}") from None
+            raise DeviceLostError(f"the device cannot be used any more: {error}") from None
 
-    def _send_and_receive(self, request: Request) -> Any:
+    def _send_and_receive(self, request: Request, timeout_s: float) -> Any:
         self._send(request)
-        return self._receive(HOST_WORK_TIMEOUT_S, "it did not answer")
+        return self._receive(timeout_s, "it did not answer")
 
     def _send(self, request: Request) -> None:
         _ = self.target  # the first message of the process reports whether the device is open
+        if self._has_unread_answer:
+            self._discard_answer()
         try:
             self._connection.send(request)
+            self._has_unread_answer = True
         except OSError:
-            raise WorkerLostError(self._how_it_ended()) from None
+            raise WorkerLostError(self._how_it_ended(), has_died=True) from None
+
+    def _discard_answer(self) -> None:
+        """Read the answer to a request whose thread was stopped while it waited.
+
+        Raises:
+            WorkerLostError: the process cannot answer further requests. The next request is not to blame.
+        """
+        try:
+            answer = self._read_answer(self._timeout_s or TIMEOUT_S, "it did not answer")
+        except WorkerLostError as error:
+            raise WorkerLostError(str(error), has_died=True) from None
+        if isinstance(answer, DeviceBroken):
+            raise WorkerLostError(answer.reason, has_died=True)
 
     def _receive(self, timeout_s: float, failure: str) -> Any:
         """Return the value of the next answer.
-
-        Args:
-            failure: begins the message if there is no answer in time.
 
         Raises:
             WorkerLostError: there is no answer in time, or the device is broken.
             CudammError: the request failed.
         """
+        return value_of(self._read_answer(timeout_s, failure))
+
+    def _read_answer(self, timeout_s: float, failure: str) -> Answer:
+        """Return the next answer.
+
+        Args:
+            failure: begins the message if there is no answer in time.
+
+        Raises:
+            WorkerLostError: there is no answer in time.
+        """
         try:
-            if not self._connection.poll(timeout_s):
-                raise WorkerLostError(f"{failure}: it hangs, or needs longer than that", is_hang=True)
-            answer = self._connection.recv()
+            deadline = time.monotonic() + timeout_s
+            while not self._connection.poll(min(STEP_S, max(0.0, deadline - time.monotonic()))):
+                stop_if_asked()
+                if time.monotonic() >= deadline:
+                    raise WorkerLostError(f"{failure}: it hangs, or needs longer than that", is_hang=True)
+            answer: Answer = self._connection.recv()
         except (EOFError, OSError):
-            raise WorkerLostError(self._how_it_ended()) from None
-        return value_of(answer)
+            raise WorkerLostError(self._how_it_ended(), has_died=True) from None
+        self._has_unread_answer = False
+        return answer
 
     def _how_it_ended(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -24,7 +24,14 @@ def best_of_several(rows: Sequence[ResultRow]) -> ResultRow | None:
 
 
 def best_candidates(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """Return the rows that can be the best."""
+    """Return the rows that can be the best.
+
+    Times of different GPUs are not compared: if there are finalists, only these can be the best, and without
+    finalists there is no best row among those of several GPUs.
+    """
     right = [row for row in rows if row.is_right and not row.result.is_yardstick]
-    has_kernels = any(row.result.execution != "native" for row in rows)
-    return [row for row in right if row.result.execution == "gpu"] if has_kernels else right
+    if all(row.result.execution == "native" for row in rows):
+        return right
+    on_gpu = [row for row in right if row.result.execution == "gpu"]
+    candidates = [row for row in on_gpu if row.result.is_final] or on_gpu
+    return candidates if len({row.result.device for row in candidates} - {""}) < 2 else []

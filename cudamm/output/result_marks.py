@@ -91,12 +91,31 @@ def marks_of(results: Iterable[Result]) -> list[Mark]:
         found.append(Mark("…", "out of time", note, "samples"))
     unknown = dict.fromkeys(reason for r in rows if r.exact for reason in r.exact.unknown)
     found += [Mark("-", "not known", reason) for reason in unknown]
+    gpus = gpus_of(rows)
+    if len(gpus) > 1:
+        found.append(_several_gpus(gpus, [r for r in rows if r.is_final]))
     dropped = sum(r.status == "dropped" for r in rows)
     if dropped:
         rows_were = "row was" if dropped == 1 else "rows were"
         note = f"{dropped} {rows_were} dropped early: clearly slower than the best; --full measures every row"
         found.append(Mark("", "", note))
     return found
+
+
+def gpus_of(results: Iterable[Result]) -> list[str]:
+    """Return the names of the GPUs that took samples, in order."""
+    return sorted({r.device for r in results if r.execution == "gpu" and r.device and r.timing.samples_ms})
+
+
+def _several_gpus(gpus: Sequence[str], finalists: Sequence[Result]) -> Mark:
+    """Return the remark that the times of several GPUs are not compared."""
+    note = f"measured on {len(gpus)} GPUs ({', '.join(gpus)}), whose times are not compared with each other"
+    if finalists:
+        last = ", ".join(gpus_of(finalists))
+        note += (
+            f"; the {len(finalists)} finalists were measured again, in turn, on {last}, and are ranked first"
+        )
+    return Mark("", "", note)
 
 
 def _judged(results: Sequence[Result]) -> Mark:

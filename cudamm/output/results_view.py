@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cudamm.benchmark.result import Result, Status, share_of_cublas, yardsticks_of
+from cudamm.benchmark.result import Result, Status, are_comparable, share_of_cublas, yardsticks_of
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.execution.case import ORDER_MATTERS
 from cudamm.kernels.input_kinds import AnyKind, unusual_inputs
 from cudamm.output.best_row import best_candidates, best_of_several, best_row
 from cudamm.output.number_format import parameters, rate_unit, variant
-from cudamm.output.result_marks import BEST, BEST_OF_SWEEP, Mark, marks_of
+from cudamm.output.result_marks import BEST, BEST_OF_SWEEP, Mark, gpus_of, marks_of
 
 VERIFIED = "✓"
 """Outcome of a row whose product is verified."""
@@ -196,8 +196,11 @@ class ResultRow:
 
 
 def _ratio(numerator: Result | None, denominator: Result | None, fewest: int) -> Ratio | float | None:
-    """Return the ratio of two medians; without interval if a row was dropped or has too few samples."""
-    if numerator is None or denominator is None:
+    """Return the ratio of two medians; without interval if a row was dropped or has too few samples.
+
+    None for the times of two GPUs.
+    """
+    if numerator is None or denominator is None or not are_comparable(numerator, denominator):
         return None
     over, under = numerator.timing.samples_ms, denominator.timing.samples_ms
     if not over or not under or not denominator.median_ms:
@@ -302,9 +305,14 @@ class ProblemRows:
 
     @property
     def fastest_first(self) -> list[ResultRow]:
-        """Return the rows with a time, sorted by it."""
+        """Return the rows with a time, sorted by it; the finalists of several GPUs come first."""
         timed = (r for r in self.rows if r.result.median_ms is not None and r.result.status != "failed")
-        return sorted(timed, key=lambda row: row.median_ms)
+        return sorted(timed, key=lambda row: (not row.result.is_final, row.median_ms))
+
+    @property
+    def has_several_gpus(self) -> bool:
+        """Return whether several GPUs measured rows."""
+        return len(gpus_of(row.result for row in self.rows)) > 1
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ def _table(
             "slower than the best", "slower than\nthe best",
             lambda row: ratio(row.slowdown, with_interval=detail > 1),
         ): True,
+        Column("GPU", "GPU", lambda row: row.result.device): problem.has_several_gpus,
         Column("", "", _outcome, is_left=True): True,
     }  # fmt: skip
     parameters: Parameters = ("one a line", "those that vary", "those that vary", "all")[detail]
@@ -78,5 +79,9 @@ def _table(
 
 
 def _outcome(row: ResultRow) -> str:
-    """Return `best`, or what ended the row other than a complete measurement."""
-    return "best" if row.is_best else row.result.status if row.result.status != "ok" else ""
+    """Return `best` or `finalist`, or what ended the row other than a complete measurement."""
+    if row.is_best:
+        return "best"
+    if row.result.status != "ok":
+        return row.result.status
+    return "finalist" if row.result.is_final else ""

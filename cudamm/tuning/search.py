@@ -27,7 +27,8 @@ from cudamm.compile.compile_all import compile_each
 from cudamm.devices.find_device import host
 from cudamm.errors import KernelError, UsageError
 from cudamm.execution.case import Case
-from cudamm.execution.executor import Executor
+from cudamm.execution.executor import Executors
+from cudamm.execution.executor_group import most_typical
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.method import Method, Value
 from cudamm.kernels.problem import Problem
@@ -66,7 +67,7 @@ FEWEST_FOR_INTERVAL = 8
 """Minimum number of samples of each variant for a bootstrap interval."""
 
 MEASURED_AT_ONCE = 8
-"""Number of compiled variants that are measured together on a GPU, while others compile."""
+"""Number of compiled variants for each GPU that are measured together, while others compile."""
 
 NOT_TIMED = "no winner, because times on the CPU device are not those of a GPU"
 """Choice of every outcome on the CPU device."""
@@ -200,7 +201,7 @@ class Outcome:
         }
 
 
-def tasks_of(executor: Executor, cases: Sequence[tuple[Variant, Problem]]) -> list[Task]:
+def tasks_of(executors: Executors, cases: Sequence[tuple[Variant, Problem]]) -> list[Task]:
     """Group cases by method and problem, each with the variants that the device can launch.
 
     Raises:
@@ -215,7 +216,7 @@ def tasks_of(executor: Executor, cases: Sequence[tuple[Variant, Problem]]) -> li
         positions = range(first_position, first_position + len(variants))
         first_position += len(variants)
         pairs = [(variant, problem) for variant in variants]
-        planned = plan_all(executor, pairs, True, positions, verified=True, each_may_fail=True)
+        planned = plan_all(executors, pairs, True, positions, verified=True, each_may_fail=True)
         launchable = tuple(case for case in planned if case.launch is not None)
         if not launchable:
             reason = next((str(case.compiled) for case in planned if not case.skipped), planned[0].skipped)
@@ -235,7 +236,7 @@ class Tuner:
 
     def __init__(
         self,
-        executor: Executor,
+        executors: Executors,
         tasks: Sequence[Task],
         request: Request,
         on_outcome: Callable[[Outcome], object] = lambda outcome: None,
@@ -245,7 +246,7 @@ class Tuner:
         Args:
             on_outcome: called with each outcome as soon as it is known.
         """
-        self._executor, self._tasks, self._request = executor, tasks, request
+        self._executors, self._tasks, self._request = executors, tasks, request
         self._on_outcome = on_outcome
         self._search: _Search | None = None
         self.outcomes: list[Outcome] = []
@@ -257,10 +258,10 @@ class Tuner:
             UsageError: a user's kernel compiles in no variant.
         """
         for task in self._tasks:
-            self._search = _Search(self._executor, task, self._request, progress)
+            self._search = _Search(self._executors, task, self._request, progress)
             yield from self._search.run()
             self.conclude()
-            self._executor.release()
+            self._executors.release()
 
     def conclude(self) -> None:
         """Conclude the current task with the results so far; its search may have been interrupted."""
@@ -277,11 +278,11 @@ class _OutOfTimeError(Exception):
 class _Search:
     """The search of one task."""
 
-    def __init__(self, executor: Executor, task: Task, request: Request, progress: Progress) -> None:
-        self._executor = executor
+    def __init__(self, executors: Executors, task: Task, request: Request, progress: Progress) -> None:
+        self._executors = executors
         self._task, self._request, self._progress = task, request, progress
-        self._keep_matrices = _may_stay_allocated(executor, task.problem)
-        self._is_timed = executor.target.info.kind == "gpu"
+        self._keep_matrices = _may_stay_allocated(executors, task.problem)
+        self._is_timed = executors.target.info.kind == "gpu"
         self._cases = {case.position: case for case in task.cases}
         self._started = time.monotonic()
         self._deadline = self._started + (SEARCH_SHARE if self._is_timed else 1) * request.budget_s
@@ -377,6 +378,7 @@ class _Search:
         winner's many, the third variant and the winner take turns next.
         """
         self._stage = "confirmation"
+        self._executors = most_typical(self._executors)  # times of two devices are not compared
         for _ in range(MOST_CHALLENGES + len(self._cases)):
             pair = self._ranked()[:2]
             positions = {result.position for result in pair}
@@ -444,7 +446,8 @@ class _Search:
                     if batch and self._is_out_of_time():  # at least one variant is measured
                         yield batch[:1]
                         raise _OutOfTimeError
-                    if len(batch) >= MEASURED_AT_ONCE and not on_host:
+                    enough = MEASURED_AT_ONCE * len(self._executors.members)
+                    if len(batch) >= enough and not on_host:
                         yield batch
                         batch = []
             if batch:
@@ -456,7 +459,7 @@ class _Search:
         """Measure compiled cases. On the CPU device, verify them without timing."""
         settings = Settings(
             runs=runs, warmup=warmup, cache=self._request.cache, drop=drop, each_may_fail=True,
-            keep_matrices=self._keep_matrices, times=self._is_timed,
+            keep_matrices=self._keep_matrices, times=self._is_timed, shares_variants=True,
         )  # fmt: skip
         positions = [case.position for case in cases]
         leader = [result for result in self._fastest()[:1] if result.position not in positions]
@@ -467,7 +470,7 @@ class _Search:
             self._report_progress(doing, is_shown=not doing.startswith("compiling"))
 
         results = measure.bench(
-            self._executor, pairs, settings, report_progress, positions, leader if drop else ()
+            self._executors, pairs, settings, report_progress, positions, leader if drop else ()
         )
         with contextlib.closing(results):  # type: ignore[type-var] # it is a generator
             for result in results:
@@ -511,7 +514,8 @@ class _Search:
 
     def _ranked(self) -> list[Result]:
         """Return the results that are right, the fastest first."""
-        right = [trial.result for trial in self._trials.values() if trial.is_right]
+        # A copy, because the threads of several devices call this to report progress.
+        right = [trial.result for trial in list(self._trials.values()) if trial.is_right]
         return sorted(right, key=lambda r: (r.median_ms, r.position))
 
     def _finalists(self) -> list[Result]:
@@ -621,11 +625,11 @@ def _neighbour_places(place: tuple[int, ...], axis: int) -> Iterator[tuple[int, 
         yield (*place[:axis], place[axis] + step, *place[axis + 1 :])
 
 
-def _may_stay_allocated(executor: Executor, problem: Problem) -> bool:
+def _may_stay_allocated(executors: Executors, problem: Problem) -> bool:
     """Return whether a problem's matrices may stay allocated between two steps of a search.
 
     If the matrices of a large problem stayed allocated, `plan_all` would find too little free memory for the
     next step.
     """
     needed = BYTES_AN_ELEMENT * problem.shape.elements
-    return needed < ROOM_SHARE * min(executor.free_bytes(), host().free_bytes())
+    return needed < ROOM_SHARE * min(executors.free_bytes(), host().free_bytes())

@@ -16,10 +16,12 @@ NUMPY_BENCH = "bench --device cpu --warmup 0 --runs 2 --times -n 16 -m numpy "
 
 RECORD = {
     "method", "params", "m", "n", "k", "dtype", "fmad", "execution", "padded", "status", "reason",
-    "inputs", "column_major", "correct", "bit_equal", "max_error", "error_bound", "effective_bits", "cause",
+    "inputs", "column_major", "device", "correct",
+    "bit_equal", "max_error", "error_bound", "effective_bits", "cause",
 }  # fmt: skip
 TIMES = {
-    "source", "identity", "samples_ms", "cache", "launches_per_sample", "ended_by", "clock_mhz", "throttled",
+    "source", "identity", "is_final",
+    "samples_ms", "cache", "launches_per_sample", "ended_by", "clock_mhz", "throttled",
     "throttle_reasons", "retaken", "judged_launches", "judged_whole", "event_floor_ms",
     "median_ms", "mean_ms", "min_ms", "q1_ms", "q3_ms",
     "noise", "outliers", "gflops", "fma_ceiling_gflops", "share_of_fma_ceiling", "share_of_cublas",

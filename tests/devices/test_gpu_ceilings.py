@@ -20,6 +20,7 @@ from cudamm.compile.toolkit import run_nvcc
 from cudamm.devices.device import Ceilings, Peak
 from cudamm.devices.gpu_ceilings import PEAK_KERNELS, SOURCE, peak_kernels, read_ceilings
 from cudamm.devices.gpu_device import GpuDevice
+from cudamm.devices.nvml import GpuState
 from tests.fake_cuda_driver import FakeDriver
 
 # The instructions.
@@ -156,6 +157,10 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     monitor = SimpleNamespace(
         uuid=lambda: "GPU-1", driver_version=lambda: "580", close=lambda: None,
         sm_clock_mhz=lambda: 1755 if busy.launches else 345,
+        state=lambda: GpuState(
+            throttle_reasons=("power cap",) if busy.launches else (),
+            power_w=650.0 if busy.launches else 70.0, temperature_c=61, ecc_corrected=2, ecc_uncorrected=0,
+        ),
     )  # fmt: skip
     monkeypatch.setattr("cudamm.devices.gpu_device.open_monitor", lambda bus: monitor)
     with GpuDevice(0) as device:
@@ -186,6 +191,19 @@ def test_a_peak_is_the_operations_over_the_time_and_has_the_clock_under_load(gpu
     assert found["tensor cores", "tf32"].source.endswith("tf32 wgmma m64n256k8 from shared memory")
     assert found["tensor cores", "float64"].source.endswith("float64 mma.sync m16n8k16 from registers")
     assert ceilings.copy_gbytes_per_s == pytest.approx(2 * 2**26 / COPY_MS / 1e6, rel=0.01)
+
+
+def test_a_load_has_the_median_rate_and_the_state_of_the_gpu(gpu: Any) -> None:
+    loads = {unit: gpu.device.load(unit, 0.02) for unit in ("FMA", "tensor cores", "memory")}
+    assert loads["FMA"].rate == pytest.approx(32 * 256 * 128 * 2 / 0.002 / 1e6)
+    assert loads["tensor cores"].rate == pytest.approx(4 * 2 * 16 * (2 * 64 * 256 * 16) / 0.001 / 1e6)
+    assert loads["tensor cores"].kernel == "float16 wgmma m64n256k16 from shared memory"
+    assert loads["memory"].rate == pytest.approx(2 * 2**26 / COPY_MS / 1e6, rel=0.01)
+    for load in loads.values():
+        assert load.launches > 1 and load.clock_mhz == 1755
+        assert (load.power_w, load.temperature_c, load.ecc_corrected, load.ecc_uncorrected) == (650, 61, 2, 0)
+        assert load.throttle_reasons == ("power cap",)
+    assert gpu.launches[-1][0] == "copy" and not list(gpu.cache.rglob("*.json"))  # nothing is kept
 
 
 def test_timed_launches_take_milliseconds_whatever_a_step_takes(gpu: Any) -> None:

@@ -57,11 +57,14 @@ class Nvml(ModuleType):
             "nvmlDeviceGetComputeMode": 3,
             "nvmlDeviceGetEccMode": [1, 0],
             "nvmlDeviceGetMigMode": [0, 1],
+            "nvmlDeviceGetTotalEccErrors": 5,
         }
         self.NVMLError = NVMLError
         self.NVML_CLOCK_SM, self.NVML_TEMPERATURE_GPU = 1, 0
         self.NVML_ERROR_NOT_SUPPORTED = NOT_SUPPORTED
         self.NVML_ERROR_FUNCTION_NOT_FOUND = FUNCTION_NOT_FOUND
+        self.NVML_MEMORY_ERROR_TYPE_CORRECTED, self.NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 0, 1
+        self.NVML_VOLATILE_ECC = 0
         self.NVML_COMPUTEMODE_DEFAULT, self.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS = 0, 3
         for name, bit in BITS.items():
             setattr(self, f"nvmlClocks{names}Reason{name}", bit)
@@ -109,6 +112,7 @@ def test_values_have_the_units_of_their_names(nvml: Nvml) -> None:
         assert (state.power_w, state.power_limit_w) == (68.5, 500.0)
         assert state.default_power_limit_w == 700.0
         assert state.temperature_c == 41
+        assert (state.ecc_corrected, state.ecc_uncorrected) == (5, 5)
         assert (state.memory_free_bytes, state.memory_total_bytes) == (70, 80)
         assert (monitor.uuid(), monitor.driver_version()) == ("GPU-1234", "580.65.06")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from scripted_device import silent
 
 from cudamm.compile.compiler_process import CompilerKilled
+from cudamm.compile.process_group import thread_pool
 from cudamm.devices.device import Device
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
@@ -81,6 +83,34 @@ def test_a_wrong_product_is_an_error_when_it_is_timed(executor: Executor, wrong:
     with pytest.raises(KernelError, match="right on the first launch only"):
         executor.sample(case, samples=1, launches_per_sample=1, cold=False, check=True)
     assert executor.sample(case, samples=1, launches_per_sample=1, cold=False, check=False).samples_ms
+
+
+SLOW_AND_WRONG = """
+// threads: 8, 8
+// grid:    ceil(N / 8), ceil(M / 8)
+#include <unistd.h>
+__global__ void slow(int M, int N, int K, const float *A, const float *B, float *C) {
+    if (threadIdx.x + threadIdx.y + blockIdx.x + blockIdx.y == 0) usleep(400000);
+    const int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < M && col < N) C[row * N + col] = 0;
+}
+"""
+
+
+def test_the_answer_to_an_abandoned_request_is_no_answer_to_the_next_one(
+    write_kernel: Callable[..., Path],
+) -> None:
+    """An error on one device stops the threads of the others in the middle of a request."""
+    with WorkerExecutor("cpu", 30) as executor:
+        right = case_of(executor, find("naive"))
+        (variant,) = variants(read_method(write_kernel(SLOW_AND_WRONG)), {})
+        (wrong,) = prepare(executor, [(variant, PROBLEM)], True, silent, verified=True)
+        with pytest.raises(ZeroDivisionError), thread_pool(1) as pool:
+            pool.submit(executor.verify, wrong, thorough=False)
+            time.sleep(0.2)
+            raise ZeroDivisionError
+        assert executor.verify(right, thorough=False).correct is True
+        assert executor.verify(wrong, thorough=False).correct is False
 
 
 def fail_with(error: BaseException) -> Callable[[], None]:

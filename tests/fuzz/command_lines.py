@@ -59,6 +59,7 @@ BASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "list": ((),),
     "reproduce": (("sjtu",),),
     "devices": ((),),
+    "health": ((),),
     "doctor": ((),),
     "completion": (("bash",), ("fish",)),
 }

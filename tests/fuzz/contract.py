@@ -21,7 +21,7 @@ STATUSES = {0, 1, 2, 3}
 PATIENCE_S = 5.0
 """Time after which a command that runs kernels or compilers is interrupted."""
 
-QUICK = {"list", "report", "compare", "completion", "devices", "doctor"}
+QUICK = {"list", "report", "compare", "completion", "devices", "doctor", "health"}
 """Commands that run no kernel of the user's: they have to end by themselves."""
 
 QUICK_S = 20.0

@@ -38,6 +38,7 @@ COMMANDS = {
     "list": ("",),
     "reproduce": ("sjtu -n 64", "cmu -n 64"),
     "devices": ("",),
+    "health": ("",),
     "doctor": ("",),
     "completion": ("bash",),
 }

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 EXAMPLES = {
     **dict.fromkeys(ATTACKS, 8),
     **dict.fromkeys(("bench", "verify", "sweep", "tune", "trace", "check", "roofline", "grade"), 3),
-    **dict.fromkeys(("profile", "doctor", "devices"), 2),
+    **dict.fromkeys(("profile", "doctor", "devices", "health"), 2),
     "reproduce": 2,
 }
 """Number of examples; fewer for commands that start processes, or have few options."""

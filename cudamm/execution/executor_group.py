@@ -1,0 +1,172 @@
+"""Several devices of one kind: their executors, and the threads in which these run cases at the same time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from statistics import median
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cudamm.compile.process_group import STEP_S, stop_if_asked, thread_pool
+from cudamm.errors import DeviceLostError, NoDeviceError
+from cudamm.execution.executor import Executor, Executors
+
+if TYPE_CHECKING:
+    from cudamm.devices.device import Target
+
+T = TypeVar("T")
+
+
+class ExecutorGroup(Executors):
+    """The executors of several devices of one kind. A member whose device fails is removed."""
+
+    def __init__(self, members: Iterable[Executor]) -> None:
+        """Take over executors, whose devices may still be opening."""
+        self._members = list(members)
+        self._losses: list[str] = []
+
+    @property
+    def members(self) -> Sequence[Executor]:
+        """The executors, one per device."""
+        return tuple(self._members)
+
+    @property
+    def losses(self) -> Sequence[str]:
+        """What became of members that are no members any more, each in a sentence."""
+        return self._losses
+
+    @property
+    def target(self) -> Target[Any]:
+        """The properties of the first device that can be used; waits until that device is open.
+
+        Raises:
+            NoDeviceError: no device can be used.
+        """
+        while True:
+            first = self._members[0]
+            try:
+                return first.target
+            except NoDeviceError as error:
+                self.remove(first, error)
+
+    def open_members(self) -> Sequence[Executor]:
+        """Return the members whose devices are open, at least one; remove those that cannot be used."""
+        _ = self.target
+        found = []
+        for member in self.members:
+            try:
+                if member.is_open():
+                    found.append(member)
+            except NoDeviceError as error:
+                self.remove(member, error)
+        return found
+
+    def free_bytes(self) -> int:
+        """Return the smallest number of free bytes among the devices that are open."""
+        return min(member.free_bytes() for member in self.open_members())
+
+    def remove(self, member: Executor, error: NoDeviceError) -> None:
+        """Close a member whose device cannot be used. Raise the error if it is the only member."""
+        if self._members == [member]:
+            raise error
+        self._members.remove(member)
+        self._losses.append(f"{member.spec} took no part, or dropped out, and the others went on: {error}")
+        member.close()
+
+    def release(self) -> None:
+        """Free the matrices of each device that is open."""
+        for member in self.open_members():
+            try:
+                member.release()
+            except DeviceLostError as error:
+                self.remove(member, error)
+
+    def dismiss(self) -> None:
+        """Start to shut down every member."""
+        for member in self._members:
+            member.dismiss()
+
+    def close(self) -> None:
+        """Close every member."""
+        self.dismiss()
+        for member in self._members:
+            member.close()
+
+
+def most_typical(executors: Executors) -> Executor:
+    """Return the member whose measured FMA rate is nearest to the median of all; without rates, the first."""
+    members = executors.open_members()
+    if len(members) == 1:
+        return members[0]
+    ceilings = [member.facts().ceilings for member in members]
+    rates = [0.0 if found is None else found.fma_gflops for found in ceilings]
+    middle = median(rates)
+    return min(zip(members, rates, strict=True), key=lambda pair: abs(pair[1] - middle))[0]
+
+
+class DeviceThreads:
+    """A thread for each member of `Executors`, in which it runs cases; no threads for a single member."""
+
+    def __init__(self, executors: Executors, pool: ThreadPoolExecutor) -> None:
+        self._executors, self._pool = executors, pool
+
+    def run(
+        self, work: Callable[[Executor], Iterator[T]], may_have_work: Callable[[], bool]
+    ) -> Generator[T, None, None]:
+        """Call `work` with each member at the same time; yield all values in the order in which they come.
+
+        A member takes part when its device is open. If a device is lost, `work` leaves what it has not
+        finished to the other members, and raises DeviceLostError.
+
+        Args:
+            may_have_work: returns whether there can be something left to do.
+
+        Raises:
+            NoDeviceError: the last device is lost.
+        """
+        while True:
+            if len(self._executors.members) == 1:
+                yield from work(self._executors.members[0])
+            else:
+                yield from self._run_once(work, may_have_work)
+            if not may_have_work():
+                return
+
+    def _run_once(
+        self, work: Callable[[Executor], Iterator[T]], may_have_work: Callable[[], bool]
+    ) -> Generator[T, None, None]:
+        queue: SimpleQueue[tuple[T] | Future[None]] = SimpleQueue()
+
+        def run(member: Executor) -> None:
+            try:
+                while not member.is_open(STEP_S):
+                    stop_if_asked()
+                    if not may_have_work():
+                        return
+            except NoDeviceError as error:
+                raise DeviceLostError(str(error)) from None
+            for value in work(member):
+                queue.put((value,))
+
+        running = {self._pool.submit(run, member): member for member in self._executors.members}
+        for future in running:
+            future.add_done_callback(queue.put)
+        while running:
+            item = queue.get()
+            if isinstance(item, tuple):
+                yield item[0]
+                continue
+            member = running.pop(item)
+            try:
+                item.result()
+            except DeviceLostError as error:
+                self._executors.remove(member, error)
+
+
+@contextlib.contextmanager
+def device_threads(executors: Executors) -> Iterator[DeviceThreads]:
+    """Yield threads for all members; after the block no thread runs, as for `thread_pool`."""
+    with thread_pool(len(executors.members)) as pool:
+        yield DeviceThreads(executors, pool)

@@ -54,10 +54,18 @@ class GpuHealth:
         return {
             "spec": self.spec,
             "name": self.name,
-            "loads": [{"mode": mode} | dataclasses.asdict(load) for (_, mode), load in self.loads.items()],
+            "loads": self._load_records(),
             "failure": self.failure,
             "outliers": list(self.outliers),
         }
+
+    def csv_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each load, or one row with the failure if there is none."""
+        gpu = {"spec": self.spec, "name": self.name, "failure": self.failure}
+        return [gpu | load for load in self._load_records()] or [gpu]
+
+    def _load_records(self) -> list[dict[str, Any]]:
+        return [{"mode": mode} | dataclasses.asdict(load) for (_, mode), load in self.loads.items()]
 
 
 def measure_health(executors: Sequence[Executor], seconds: float, progress: Progress) -> list[GpuHealth]:

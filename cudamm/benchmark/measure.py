@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
+import itertools
 import threading
 import time
 from collections import deque
@@ -43,6 +43,12 @@ from cudamm.execution.prepare import Progress, compiled_as_ready, plan_all
 from cudamm.execution.shared_cases import SharedCases
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
+
+SHARE_AT_ONCE = 8
+"""Number of cases of a shared problem that a device takes at once, verifies, and measures in turn.
+
+A device that verified more of them would leave devices that open later, or are faster, without work.
+"""
 
 
 def bench(
@@ -136,8 +142,11 @@ class _SharedBenchmark:
     def _measure(self, member: Executor, problem: Problem) -> Iterator[Result]:
         """Measure cases of a problem that no other device has taken, until there are none."""
         benchmark = _Benchmark(member, self._settings, self._medians[problem], self._report)
+        is_shared = self._has_several and self._settings.shares_variants
         try:
-            yield from benchmark.run(self._taken(problem))
+            while self._cases.may_have(problem):
+                taken = self._taken(problem)
+                yield from benchmark.run(itertools.islice(taken, SHARE_AT_ONCE) if is_shared else taken)
         except DeviceLostError:
             self._cases.put_back(benchmark.unfinished_cases)
             raise
@@ -165,8 +174,7 @@ class _SharedBenchmark:
         cases = [self._compiled[result.position] for result in chosen if result.position in self._compiled]
         while cases:
             member = most_typical(self._executors)
-            settings = dataclasses.replace(self._settings, drop=False)
-            benchmark = _Benchmark(member, settings, _Medians(()), self._report, is_final=True)
+            benchmark = _Benchmark(member, self._settings, _Medians(()), self._report, is_final=True)
             try:
                 yield from benchmark.run(cases)
                 return

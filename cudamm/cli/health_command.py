@@ -58,5 +58,6 @@ def health_command(device_spec: str, seconds: float, outputs: OutputOptions) -> 
             lambda console: tables.render(console, gpus),
             {"schema": SCHEMA, "environment": environment(), "options": {"seconds": seconds}},
             [gpu.record() for gpu in gpus],
+            [row for gpu in gpus for row in gpu.csv_rows()],
         )
     return ALL_WELL if all(gpu.is_well for gpu in gpus) else FAILED_RESULT

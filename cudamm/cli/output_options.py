@@ -314,14 +314,23 @@ class AllAtOnce(Output[JsonFile]):
         """Open the files. Raises UsageError if a file cannot be written."""
         super().__init__(outputs, JsonFile)
 
-    def present(self, render: Render, document: dict[str, Any], records: Iterable[dict[str, Any]]) -> None:
+    def present(
+        self,
+        render: Render,
+        document: dict[str, Any],
+        records: Iterable[dict[str, Any]],
+        csv_rows: Iterable[dict[str, Any]] | None = None,
+    ) -> None:
         """Write the files, then print the tables.
+
+        Args:
+            csv_rows: rows of the CSV file, if they differ from those of the document.
 
         Raises:
             UsageError: a file cannot be written.
         """
         rows = list(records)
-        self.deliver(lambda file: file.write(document, rows), render, rows)
+        self.deliver(lambda file: file.write(document, rows), render, rows if csv_rows is None else csv_rows)
 
 
 _FILES = ("--json", "--csv", "--markdown", "--svg", "--out", "--junit")

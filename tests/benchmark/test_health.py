@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import threading
 from collections.abc import Callable
@@ -142,6 +144,12 @@ def test_the_document_has_each_load(health: Callable[..., Any]) -> None:
         (unit, mode) for mode in ("alone", "together") for unit in UNITS
     ]
     assert first["loads"][0]["rate"] == 60e3 and first["loads"][0]["ecc_corrected"] == 3
+
+
+def test_a_csv_file_has_a_row_for_each_load(health: Callable[..., Any]) -> None:
+    rows = list(csv.DictReader(io.StringIO(health(gpus(Gpu(0), Gpu(1)), "--csv", "-").stdout)))
+    assert [row["spec"] for row in rows] == ["gpu:0"] * 6 + ["gpu:1"] * 6
+    assert (rows[2]["unit"], rows[2]["mode"], float(rows[2]["rate"])) == ("memory", "alone", 4000.0)
 
 
 def test_without_a_usable_gpu_the_status_is_3(

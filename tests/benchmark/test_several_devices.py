@@ -156,6 +156,14 @@ def test_finalists_take_turns() -> None:
     assert last[:3] == last[3:6] == last[6:] == [1, 2, 3]
 
 
+def test_a_clearly_slower_finalist_is_dropped_as_on_one_device() -> None:
+    results = list(
+        bench(ExecutorGroup(two_gpus(1.0, 1.0)), cases(), settings(drop=True, finalists=8), silent)
+    )
+    final = {int(r.params["BLOCK_SIZE"]): r.status for r in results if r.is_final}
+    assert final[1] == "ok" and all(status == "dropped" for block, status in final.items() if block > 1)
+
+
 def test_one_device_measures_nothing_twice() -> None:
     results = list(bench(Gpu(0), cases(), settings(), silent))
     assert [r.position for r in results] == list(range(len(BLOCKS)))

@@ -9,7 +9,6 @@
 // param:     STAGES = 7 in 4, 6, 7, 8, 12
 // args:      tensor_map(A, 64, 64, 128), tensor_map(B, 64, 64, 128), M, N, K, C
 // threads:   160
-// dependent-launch: yes
 // grid:      8 * max(1, CLUSTERS // (ceil(M / 64) * ceil(N / 64))), ceil(N / 64), ceil(M / 64)
 // shared-bytes: STAGES * (2 * 64 * 64 * sizeof(element) + 16)
 // requires:  N % 8 == 0, K % 8 == 0, CLUSTERS >= 1, CLUSTERS <= 32, STAGES >= 2,
@@ -37,6 +36,9 @@
 // With STAGES=7 two blocks fit on a multiprocessor. All blocks of a cluster run in the same part of the GPU (*GPC*). If
 // the number of a GPC's multiprocessors is no multiple of 8, clusters with one block on each would leave some of them
 // idle, and the last clusters would have to wait.
+//
+// Launches are ordinary. With dependent ones (see `dependent-launch`) a launch takes half as long again, presumably
+// because blocks of waiting launches take places: two working blocks share a multiprocessor while others have none.
 //
 //     cudamm show --diff tensor-stream-k tensor-split-k --dtype float16
 
@@ -95,7 +97,6 @@ tensor_split_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant_
     const int row0 = blockIdx.z * BM, col0 = blockIdx.y * BN;  // of the tile
     const int rank = blockIdx.x % CLUSTER_BLOCKS, cluster = blockIdx.x / CLUSTER_BLOCKS;
 
-    allow_next_kernel();
     ring_init<STAGES>(full, empty, CONSUMER_THREADS / 32);  // a lane of each warp of the consumers reports
     // The block's share of the steps. The first blocks may have one more; if there are few, the last ones have none.
     const int sharers = gridDim.x, sharer = blockIdx.x;
@@ -103,7 +104,6 @@ tensor_split_k(const __grid_constant__ CUtensorMap map_A, const __grid_constant_
     const int step_begin = sharer * share + min(sharer, larger_shares);
     const int step_end = step_begin + share + (sharer < larger_shares);
     __syncthreads();
-    wait_for_previous_kernel();
 
     RingPosition<STAGES> position;
     if (thread >= CONSUMER_THREADS) {  // the producer

@@ -157,11 +157,11 @@ def test_finalists_take_turns() -> None:
 
 
 def test_a_clearly_slower_finalist_is_dropped_as_on_one_device() -> None:
-    results = list(
-        bench(ExecutorGroup(two_gpus(1.0, 1.0)), cases(), settings(drop=True, finalists=8), silent)
-    )
-    final = {int(r.params["BLOCK_SIZE"]): r.status for r in results if r.is_final}
-    assert final[1] == "ok" and all(status == "dropped" for block, status in final.items() if block > 1)
+    """Variant 2 is 9% slower than 1. Devices may differ by 7%, so only the final measurement drops it."""
+    members = ExecutorGroup(two_gpus(1.0, 1.0))  # the barrier gives each device one of the two variants
+    results = list(bench(members, cases((1, 2)), settings(drop=True), silent))
+    for is_final, statuses in ((False, {1: "ok", 2: "ok"}), (True, {1: "ok", 2: "dropped"})):
+        assert {r.params["BLOCK_SIZE"]: r.status for r in results if r.is_final is is_final} == statuses
 
 
 def test_one_device_measures_nothing_twice() -> None:

@@ -106,7 +106,7 @@ def test_a_hang_costs_its_row_while_the_other_processes_go_on(workspace: Any) ->
     workspace.assert_nothing_left()
 
 
-@pytest.mark.parametrize("killed", [1, 2])
+@pytest.mark.parametrize("killed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_killed_workers_cost_no_row(workspace: Any, killed: int) -> None:
     write_kernel(workspace, sleep_us=100_000)
     process = workspace.start("sweep --kernel variants.cu -n 8 --device cpu,cpu,cpu --json out.json")
@@ -121,6 +121,7 @@ def test_killed_workers_cost_no_row(workspace: Any, killed: int) -> None:
     workspace.assert_nothing_left()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_keeps_the_rows_so_far_and_resume_goes_on(
     workspace: Any, number: int, status: int
@@ -144,6 +145,7 @@ def test_an_interrupt_keeps_the_rows_so_far_and_resume_goes_on(
     assert all(row in kept for row in comparable(before))
 
 
+@pytest.mark.long
 def test_a_killed_command_leaves_its_journal_and_no_process(workspace: Any) -> None:
     write_kernel(workspace, sleep_us=100_000)
     line = "sweep --kernel variants.cu -n 8 --resume out.json --device cpu,cpu,cpu"

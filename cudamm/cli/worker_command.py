@@ -90,7 +90,7 @@ def worker_command(
     specs = specs_of(devices)
     with connected_to(address):
         pass  # a scheduler that does not answer is reported once, and not by each worker
-    with dask_workers(address, specs, name or socket.gethostname()) as workers:
+    with dask_workers(address, specs, name or socket.gethostname(), reports=True) as workers:
         return _wait(workers)
 
 

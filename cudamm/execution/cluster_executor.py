@@ -12,11 +12,13 @@ import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 import cudamm
+from cudamm.compile.compiler_process import temporary_folder
 from cudamm.compile.process_group import STEP_S, stop_if_asked
 from cudamm.devices.device import Load, LoadedUnit, Target
 from cudamm.devices.gpu_device import GpuTarget
@@ -354,18 +356,21 @@ def local_cluster(specs: Sequence[str]) -> Iterator[Cluster]:
         NoDeviceError: no device can be opened, or Dask is not installed.
     """
     distributed = import_distributed()
+    import dask
 
-    async def start_scheduler() -> Any:
+    async def start_scheduler(folder: Path) -> Any:
         security = distributed.Security(require_encryption=False)
-        return await distributed.Scheduler(
-            host="127.0.0.1", port=0, dashboard=False, dashboard_address="127.0.0.1:0", security=security
-        )
+        with dask.config.set({"temporary-directory": str(folder)}):
+            return await distributed.Scheduler(
+                host="127.0.0.1", port=0, dashboard=False, dashboard_address="127.0.0.1:0", security=security
+            )
 
     with contextlib.closing(EventLoop()) as loop, contextlib.ExitStack() as opened:
-        scheduler = loop.run(start_scheduler)
+        folder = opened.enter_context(temporary_folder())
+        scheduler = loop.run(functools.partial(start_scheduler, folder))
         opened.callback(lambda: loop.start(lambda: scheduler.close()).result(CONNECT_S))
         address = SchedulerAddress(scheduler.address)
-        workers = opened.enter_context(dask_workers(address, specs, "local"))
+        workers = opened.enter_context(dask_workers(address, specs, "local", reports=False))
         cluster = opened.enter_context(contextlib.closing(Cluster(loop, address)))
         _wait_for_workers(cluster, workers)
         yield cluster

@@ -30,12 +30,14 @@ class WorkerSettings:
         device_spec: name of the device for `--device`.
         name: name of the Dask worker, which no other worker of the scheduler has.
         folder: folder for Dask's temporary files.
+        reports: whether to print a line when the worker has joined.
     """
 
     address: SchedulerAddress
     device_spec: str
     name: str
     folder: str
+    reports: bool
 
 
 async def _serve(settings: WorkerSettings, executor: WorkerExecutor) -> None:
@@ -68,6 +70,9 @@ async def _serve(settings: WorkerSettings, executor: WorkerExecutor) -> None:
     except (OSError, ValueError, RuntimeError, TimeoutError, asyncio.TimeoutError) as error:
         reason = " ".join(str(error.__cause__ or error).split())
         raise NoDeviceError(f"it cannot join the scheduler {settings.address.uri}: {reason}") from None
+    if settings.reports:
+        joined = f"{settings.name} ({info.name}) has joined {settings.address.uri}"
+        print(f"cudamm: {joined}", file=sys.stderr, flush=True)
     await worker.finished()
 
 

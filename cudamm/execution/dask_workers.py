@@ -46,7 +46,7 @@ def specs_of(device_spec: str) -> list[str]:
 
 @contextlib.contextmanager
 def dask_workers(
-    address: SchedulerAddress, specs: Sequence[str], host: str, *, is_quiet: bool = False
+    address: SchedulerAddress, specs: Sequence[str], host: str, *, reports: bool
 ) -> Iterator[list[DaskWorker]]:
     """Start a Dask worker for each device, and kill the processes after the block.
 
@@ -54,17 +54,16 @@ def dask_workers(
 
     Args:
         host: begins the names of the workers.
-        is_quiet: drop what the processes print.
+        reports: whether each worker prints a line when it has joined.
     """
     with contextlib.ExitStack() as opened:
         folder = opened.enter_context(temporary_folder())
         workers: list[DaskWorker] = []
         for spec, name in zip(specs, device_names(specs, host), strict=True):
-            settings = msgspec.json.encode(WorkerSettings(address, spec, name, str(folder))).decode()
+            settings = msgspec.json.encode(WorkerSettings(address, spec, name, str(folder), reports)).decode()
             process = start_mortal_group(
                 module_command("cudamm.execution.cluster_worker", settings, str(os.getpid())),
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL if is_quiet else None,
             )
             opened.callback(process.wait)
             opened.callback(kill_group, process)

@@ -83,8 +83,11 @@ def import_distributed() -> Any:
         raise NoDeviceError(
             f"a cluster needs Dask, which cannot be imported ({error}): pip install 'cudamm[cluster]'"
         ) from None
-    for name in ("distributed", "tornado", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    # Dask sets the levels of some loggers by their names; later loggers take those of their parents.
+    parents = ("distributed", "tornado", "asyncio")
+    for name in (*parents, *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in parents:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     # cudamm compares the versions itself, and names the host.
     warnings.filterwarnings("ignore", category=VersionMismatchWarning)
     return distributed

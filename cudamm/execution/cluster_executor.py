@@ -57,7 +57,7 @@ LOOK_S = 1.0
 """Time between two looks at the scheduler's list of workers, in seconds."""
 
 RELEASE_S = 1.0
-"""Time limit for a Dask worker to free its matrices at the end of a command, in seconds."""
+"""Time limit for a Dask worker to free its matrices, and for the scheduler to let go, in seconds."""
 
 JOIN_S = 120.0
 """Time limit for the devices of this machine to open and to join, in seconds."""
@@ -178,8 +178,8 @@ class Cluster:
         return sorted(found, key=lambda device: device.name)
 
     def has(self, device: ClusterDevice) -> bool:
-        """Return whether the scheduler still had a worker when it was last asked."""
-        return device.address in self._identity["workers"]
+        """Return whether the scheduler answers, and still had a worker when it was last asked."""
+        return self._client.status == "running" and device.address in self._identity["workers"]
 
     def start(
         self, device: ClusterDevice, session: str, timeout_s: float | None, request: ClusterRequest
@@ -213,13 +213,15 @@ class Cluster:
         return answer
 
     def _lost(self, device: ClusterDevice) -> str:
+        if self._client.status != "running":
+            return f"the scheduler {self._address.uri} does not answer any more"
         return f"its Dask worker {device.address} has ended, or cannot be reached through the scheduler"
 
     def close(self) -> None:
         """Leave the scheduler."""
         self._watching.cancel()
-        with contextlib.suppress(OSError, TimeoutError, asyncio.TimeoutError):
-            self._loop.run(lambda: self._client.close())
+        closing = self._loop.start(lambda: self._client.close())  # it would wait for a scheduler that ended
+        concurrent.futures.wait([closing], RELEASE_S)
 
 
 def _check_version(facts: dict[str, Any], name: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -80,3 +82,15 @@ def test_a_command_without_a_cluster_does_not_import_dask(spawn: Any) -> None:
     ended = spawn("verify -m naive -n 8 --dtype int32 --device cpu,cpu", PYTHONPROFILEIMPORTTIME="1")
     assert ended.status == 0
     assert "cudamm.execution.executor" in ended.stderr and "distributed" not in ended.stderr
+
+
+def test_the_script_for_slurm_is_a_script_with_commands_that_exist(run: Any) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"^```bash\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    checked = subprocess.run(["bash", "-n"], input=script.encode(), capture_output=True, check=False)
+    assert checked.returncode == 0 and not checked.stderr
+    for command in ("worker", "sweep"):
+        (line,) = re.findall(rf"cudamm {command} (.*?)(?: &)?$", script, re.MULTILINE)
+        options = re.findall(r"--[a-z-]+", line)
+        shown = run(f"{command} --help").stdout
+        assert len(options) > 0 and all(option in shown for option in options)

@@ -53,6 +53,7 @@ COMMANDS = {
     "Machine": {
         "devices": "List this machine's GPUs and processor, with their properties.",
         "health": "Load every GPU, and name those that are slower than their like.",
+        "worker": "Join this host's GPUs to a cluster, for sweep --cluster.",
         "doctor": "Check whether cudamm can run here, and what to repair.",
         "completion": "Print the script that makes a shell complete command lines.",
     },

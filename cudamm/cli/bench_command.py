@@ -11,6 +11,7 @@ import cloup
 
 from cudamm.api.defaults import TIMED_SIZES
 from cudamm.cli.chosen_devices import run_on_devices
+from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.completion_command import complete_methods
 from cudamm.cli.documented_option import option
 from cudamm.cli.measure_and_show import expected_problem, measure_and_show
@@ -38,6 +39,7 @@ REPORT_RUNS = 5
 @selection_options(fmad_option)
 @problem_options(SIZES_BY_DEVICE, "float32", seed_option, inputs_option, precision_option)
 @measuring_options
+@cluster_options
 @output_options(
     option(
         "--style", type=click.Choice(["table", "report"]), default="table",
@@ -56,6 +58,7 @@ def bench_command(
     dtypes: tuple[str, ...],
     fmad: bool,
     measuring: Measuring,
+    cluster: ClusterChoice,
     outputs: OutputOptions,
     style: str,
     baseline: str | None,
@@ -120,6 +123,7 @@ def bench_command(
 
     return run_on_devices(
         measuring.device_spec,
+        cluster,
         measuring.timeout_s,
         expected_problem(sizes, dtypes, measuring),
         max(1, len(sizes)) * max(1, len(dtypes)),

@@ -1,11 +1,13 @@
-"""Run a command on the devices that `--device` names: once for each kind of device."""
+"""Run a command on the devices that `--device` or `--cluster` names: once for each kind of device."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from cudamm.cli.cluster_options import LOCAL, ClusterChoice
 from cudamm.cli.output_options import OutputOptions
 from cudamm.devices.named_devices import ALL, DeviceKind, named_kinds, names_several
 from cudamm.errors import CudammError, UsageError
@@ -25,6 +27,7 @@ def useful_devices(cases: int) -> int:
 
 def run_on_devices(
     spec: str,
+    cluster: ClusterChoice,
     timeout_s: float | None,
     expected: ExpectedProblem | None,
     most_devices: int,
@@ -44,6 +47,8 @@ def run_on_devices(
     """
     from cudamm.execution.worker_executor import WorkerExecutor
 
+    if cluster.place:
+        return _run_on_cluster(spec, cluster, timeout_s, most_devices, outputs, run)
     if not names_several(spec):
         with WorkerExecutor(spec, timeout_s, expected) as worker:
             return run(worker)
@@ -62,6 +67,47 @@ def run_on_devices(
         with _group(kind, first, timeout_s, expected, most_devices) as executors:
             first = None
             status = max(status, run(executors))
+    return status
+
+
+def _run_on_cluster(
+    spec: str,
+    cluster: ClusterChoice,
+    timeout_s: float | None,
+    most_devices: int,
+    outputs: OutputOptions,
+    run: Callable[[Executors], int],
+) -> int:
+    """Call `run` with the executors of each kind of the cluster's devices."""
+    from cudamm.execution.cluster_executor import ClusterExecutor, connected_to, local_cluster
+    from cudamm.execution.dask_workers import specs_of
+    from cudamm.execution.executor_group import ExecutorGroup
+
+    if spec != "auto" and not cluster.is_local:
+        raise UsageError(
+            f"--device {spec} names devices of this machine, and --cluster {cluster.place} those of its "
+            f"workers: leave out --device, or use --cluster {LOCAL}"
+        )
+    if cluster.is_local:
+        specs = specs_of(ALL if spec == "auto" else spec)
+        connection = local_cluster(specs[:most_devices])
+    else:
+        connection = connected_to(cluster.address())
+    with connection as found:
+        kinds: dict[tuple[str, str], list[ClusterExecutor]] = {}
+        for device in found.devices():
+            executor = ClusterExecutor(found, device, timeout_s, runs_here=cluster.is_local)
+            kinds.setdefault((device.facts.kind, device.facts.device), []).append(executor)
+        if len(kinds) > 1 and outputs.names_files:
+            names = ", ".join(name for _, name in kinds)
+            raise UsageError(
+                f"the devices of the cluster are of {len(kinds)} kinds ({names}), and a file holds the "
+                "results of one: write no file, or use a scheduler with workers of one kind"
+            )
+        status = 0
+        for members in kinds.values():
+            with contextlib.closing(ExecutorGroup(members[:most_devices])) as executors:
+                status = max(status, run(executors))
     return status
 
 

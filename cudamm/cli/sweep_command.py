@@ -9,6 +9,7 @@ import cloup
 
 from cudamm.api.defaults import FINALISTS, TIMED_SIZES
 from cudamm.cli.chosen_devices import run_on_devices, useful_devices
+from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.documented_option import option
 from cudamm.cli.measure_and_show import expected_problem, measure_and_show
 from cudamm.cli.measuring_options import Measuring, measuring_options
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 )
 @problem_options(SIZES_BY_DEVICE, "float32", seed_option, inputs_option, precision_option)
 @measuring_options
+@cluster_options
 @output_options(
     option(
         "--top",
@@ -70,6 +72,7 @@ def sweep_command(
     full: bool,
     finalists: int,
     measuring: Measuring,
+    cluster: ClusterChoice,
     outputs: OutputOptions,
 ) -> int:
     """\b
@@ -121,6 +124,7 @@ def sweep_command(
 
     return run_on_devices(
         measuring.device_spec,
+        cluster,
         measuring.timeout_s,
         expected_problem(sizes, dtypes, measuring),
         useful_devices(len(variants) * max(1, len(sizes)) * max(1, len(dtypes))),

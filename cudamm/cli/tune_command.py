@@ -12,6 +12,7 @@ from cloup import option_group
 
 from cudamm.api.defaults import LARGEST_SEED, TIMED_SIZES
 from cudamm.cli.chosen_devices import run_on_devices, useful_devices
+from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import Duration, WholeNumber
 from cudamm.cli.option_rules import contradict, excludes
@@ -68,10 +69,11 @@ _NOT_STORED = (
     contradict("listed", "forget"),
     excludes(
         ["listed", "forget"], "sizes", "dtypes", "conditions", "block", "tile", "defines", "kernels",
-        *HEADER_FIELDS, reason="--list and --forget take no option but -m and --device",
+        "cluster", *HEADER_FIELDS, reason="--list and --forget take no option but -m and --device",
     ),
 )  # fmt: skip
 @several_devices_options
+@cluster_options
 @output_options()
 def tune_command(
     selection: Selection,
@@ -86,6 +88,7 @@ def tune_command(
     forget: bool,
     timeout_s: float,
     device_spec: str,
+    cluster: ClusterChoice,
     outputs: OutputOptions,
 ) -> int:
     """\b
@@ -134,7 +137,9 @@ def tune_command(
         store = Store() if info.kind == "gpu" else None
         return _tune_and_show(executors, chosen, request, store, selection, outputs, spec, remarks)
 
-    return run_on_devices(device_spec, timeout_s, expected, useful_devices(len(variants)), outputs, tune)
+    return run_on_devices(
+        device_spec, cluster, timeout_s, expected, useful_devices(len(variants)), outputs, tune
+    )
 
 
 def _tune_and_show(

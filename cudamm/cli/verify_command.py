@@ -9,6 +9,7 @@ from cloup import option_group
 
 from cudamm.api.defaults import LARGER_SIZES, SQUARE_SIZES, VERIFIED_SIZES
 from cudamm.cli.chosen_devices import run_on_devices, useful_devices
+from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
     fmad_option,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     precision_option,
 )
 @option_group("Device", several_devices_option, verify_timeout_option)
+@cluster_options
 @output_options()
 def verify_command(
     selection: Selection,
@@ -53,6 +55,7 @@ def verify_command(
     allowed_precision: LowerPrecision,
     device_spec: str,
     timeout_s: float | None,
+    cluster: ClusterChoice,
     outputs: OutputOptions,
 ) -> int:
     """\b
@@ -101,4 +104,4 @@ def verify_command(
             session.finish()
             return session.exit_status(all(result.status != "failed" for result in session.results))
 
-    return run_on_devices(device_spec, timeout_s, None, useful_devices(len(chosen)), outputs, verify)
+    return run_on_devices(device_spec, cluster, timeout_s, None, useful_devices(len(chosen)), outputs, verify)

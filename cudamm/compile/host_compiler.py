@@ -243,7 +243,7 @@ def _version(command: Sequence[str]) -> str:
 
 
 @functools.cache
-def _processor() -> str:
+def processor() -> str:
     """Return the processor's model and features, on which -march=native depends.
 
     Machines with different processors may share a cache; each needs object files of its own.
@@ -294,7 +294,7 @@ def _part(source: str, options: Sequence[str], reads_changing_headers: bool = Fa
     if reads_changing_headers or finds_other_headers(user_options):
         full_source = preprocessed(_run([*command, "-E"], source), source)
     identity = compiler_identity(name, compiler().version)
-    return _Part(source, command, (full_source, *_runtime_headers(), *command, *identity, _processor()))
+    return _Part(source, command, (full_source, *_runtime_headers(), *command, *identity, processor()))
 
 
 def _command(options: Sequence[str]) -> tuple[str, ...]:

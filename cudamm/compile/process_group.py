@@ -10,11 +10,13 @@ ended by an exception, such as Ctrl-C in the main thread, and ends what it waits
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -26,6 +28,9 @@ from typing import IO, Any
 
 STEP_S = 0.1
 """Duration, in seconds, after which a waiting thread looks whether it has to stop."""
+
+
+_PR_SET_PDEATHSIG = 1
 
 
 class Stopped(BaseException):
@@ -101,6 +106,20 @@ def start_mortal_group(command: Sequence[str | Path], **options: Any) -> subproc
     if _starter is None:
         _starter = ThreadPoolExecutor(1)
     return _starter.submit(start_group, command, **options).result()
+
+
+def end_with_parent(parent: int) -> bool:
+    """Have this process killed when its parent ends; return whether the parent still runs.
+
+    Only a process of `start_mortal_group` calls this function.
+
+    Args:
+        parent: number of the parent, which may have ended already.
+    """
+    if sys.platform != "linux":
+        return True
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    return os.getppid() == parent
 
 
 def kill_group(leader: subprocess.Popen[Any]) -> None:

@@ -13,7 +13,7 @@ import re
 import shutil
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +112,23 @@ class ModuleSource:
 
 
 @dataclass(frozen=True)
-class CompiledSource(Cubin):
-    """A program that PyCUDA has compiled."""
+class ModuleImage:
+    """A cubin that another machine has compiled, which is loaded without nvcc and without a cache."""
 
-    module: ModuleSource
+    image: bytes = field(repr=False)
+
+    def load(self) -> Any:
+        """Return PyCUDA's module, loaded into the current context."""
+        from pycuda.driver import module_from_buffer
+
+        return module_from_buffer(self.image)
+
+
+@dataclass(frozen=True)
+class CompiledSource(Cubin):
+    """A program that is compiled for PyCUDA to load."""
+
+    module: ModuleSource | ModuleImage
 
 
 def compile_source(program: Program, arch: str) -> CompiledSource:

@@ -110,6 +110,9 @@ class Executors(ABC):
 class Executor(Executors):
     """An executor of cases on one device, and of the host's own methods beside the device."""
 
+    runs_here = True
+    """Whether the device is one of this machine, so that cases take this machine's memory."""
+
     _facts: Facts | None = None
 
     @property

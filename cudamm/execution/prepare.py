@@ -228,7 +228,7 @@ def _check_memory(executors: Executors, on_host: bool, problem: Problem, padded_
             f"{shapes} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
             f"{(host() if on_host else executors.target).info.name} has {_gigabytes(free)} free"
         )
-    processes = len(executors.members)
+    processes = sum(member.runs_here for member in executors.members)
     needed = host_bytes_needed(problem, padded_shape) * processes
     free = host().free_bytes()
     if needed > free:

@@ -84,7 +84,7 @@ class WorkerExecutor(Executor):
             expected: the worker process makes its matrices while the device is being opened.
         """
         self._spec = device_spec
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._target: Target[Any] | None = None
         self._sent: dict[int, Case] = {}
         self._start(*map(str, expected or ()))
@@ -223,7 +223,7 @@ class WorkerExecutor(Executor):
         """Return the time limit for running a case, in seconds."""
         shape = case.problem.shape
         is_small = case.on_host and shape.m * shape.n * shape.k <= SMALL_WORK
-        return self._timeout_s or (SMALL_TIMEOUT_S if is_small else TIMEOUT_S)
+        return self.timeout_s or (SMALL_TIMEOUT_S if is_small else TIMEOUT_S)
 
     def _request(self, request: Request, timeout_s: float = HOST_WORK_TIMEOUT_S) -> Any:
         """Return the answer to a request that runs no case; a lost process is replaced once."""
@@ -257,7 +257,7 @@ class WorkerExecutor(Executor):
             WorkerLostError: the process cannot answer further requests. The next request is not to blame.
         """
         try:
-            answer = self._read_answer(self._timeout_s or TIMEOUT_S, "it did not answer")
+            answer = self._read_answer(self.timeout_s or TIMEOUT_S, "it did not answer")
         except WorkerLostError as error:
             raise WorkerLostError(str(error), has_died=True) from None
         if isinstance(answer, DeviceBroken):

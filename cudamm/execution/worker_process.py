@@ -45,6 +45,7 @@ if __name__ == "__main__":
     # With the default of 5 ms, threads that make matrices would often wait for a thread that imports modules.
     sys.setswitchinterval(0.0005)
 
+from cudamm.compile.process_group import end_with_parent  # noqa: E402
 from cudamm.devices import find_device  # noqa: E402
 from cudamm.errors import CudammError  # noqa: E402
 from cudamm.execution.in_process_executor import Expected, InProcessExecutor  # noqa: E402
@@ -52,8 +53,6 @@ from cudamm.execution.process_protocol import RequestHandler, Success, answer_to
 from cudamm.kernels.input_kinds import named_kind  # noqa: E402
 from cudamm.kernels.method import ELEMENT_TYPES  # noqa: E402
 from cudamm.kernels.problem import Problem, parse_shape  # noqa: E402
-
-PR_SET_PDEATHSIG = 1
 
 
 def _serve(connection: Connection, handler: RequestHandler) -> None:
@@ -87,11 +86,9 @@ def _expected(size: str, dtype: str, seed: str, inputs: str) -> Expected | None:
 
 def _main(device_spec: str, handle: str, parent: str, *problem: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform == "linux":
-        # A killed parent cannot end this process, and during an endless kernel this process cannot notice.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != int(parent):
-            return
+    # A killed parent cannot end this process, and during an endless kernel this process cannot notice.
+    if not end_with_parent(int(parent)):
+        return
     connection = Connection(int(handle))
     # The CPU device needs no time to open in which a problem could be made.
     expected = _expected(*problem) if problem and device_spec != "cpu" else None

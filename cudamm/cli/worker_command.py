@@ -1,0 +1,117 @@
+"""`cudamm worker`: join the devices of this host to a cluster."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import cloup
+from cloup import option_group
+
+from cudamm.cli.cluster_options import ClusterChoice, safety_options, tls_files_together
+from cudamm.cli.completion_command import complete_files, complete_words
+from cudamm.cli.documented_option import option
+from cudamm.cli.option_rules import contradict
+from cudamm.devices.named_devices import ALL
+from cudamm.errors import FAILED_RESULT, UsageError, signal_name
+
+if TYPE_CHECKING:
+    from cudamm.execution.dask_workers import DaskWorker
+
+
+@cloup.command()
+@option_group(
+    "Scheduler",
+    option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler, such as tcp://HOST:8786."),
+    option(
+        "--scheduler-file",
+        metavar="FILE",
+        shell_complete=complete_files,
+        help="File that dask scheduler --scheduler-file has written.",
+    ),
+    contradict("scheduler", "scheduler_file"),
+    *safety_options,
+)
+@option_group(
+    "Device",
+    option("--gpus", metavar="LIST", show_default=ALL, help="Numbers of the GPUs that join, such as 0,2."),
+    option(
+        "--device",
+        "device_spec",
+        metavar="NAMES",
+        shell_complete=complete_words(ALL, "gpu", "cpu"),
+        show_default=ALL,
+        help="The same as names: all, gpu:0,2; or cpu,cpu for two processes on the processor.",
+    ),
+    contradict("gpus", "device_spec"),
+    option(
+        "--name", metavar="NAME", show_default="the host's", help="Beginning of the names of the devices."
+    ),
+)
+@tls_files_together()
+def worker_command(
+    scheduler: str | None,
+    scheduler_file: str | None,
+    tls_ca: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    insecure: bool,
+    gpus: str | None,
+    device_spec: str | None,
+    name: str | None,
+) -> int:
+    """\b
+    cudamm worker --scheduler tcp://127.0.0.1:8786    every GPU of this host
+    cudamm worker --scheduler-file cluster.json       the same, with the scheduler's file
+    cudamm worker --scheduler-file cluster.json --device cpu,cpu
+
+    Join each GPU of this host to a Dask scheduler, so that sweep, tune, bench and verify can use it with
+    --cluster. Each GPU has a Dask worker, and this worker has a process of cudamm that runs the kernels.
+
+    The command ends when the scheduler ends. Exit status: 0 then, 1 if a worker was killed, 3 if the
+    scheduler does not answer or a device cannot be used.
+    """
+    import socket
+
+    from cudamm.execution.cluster_executor import connected_to
+    from cudamm.execution.dask_workers import dask_workers, specs_of
+
+    place = scheduler or scheduler_file
+    if not place:
+        raise UsageError(
+            "--scheduler is missing: name the scheduler's address, or its file with --scheduler-file"
+        )
+    if gpus is not None and not re.fullmatch(r"\d{1,3}(,\d{1,3})*", gpus):
+        raise UsageError(f"--gpus {gpus} is not a list of GPUs: write numbers, such as 0,2")
+    address = ClusterChoice(place, tls_ca, tls_cert, tls_key, insecure).address()
+    devices = device_spec or (f"gpu:{gpus}" if gpus else ALL)
+    specs = specs_of(devices)
+    with connected_to(address):
+        pass  # a scheduler that does not answer is reported once, and not by each worker
+    with dask_workers(address, specs, name or socket.gethostname(), reports=True) as workers:
+        return _wait(workers)
+
+
+def _wait(workers: Sequence[DaskWorker]) -> int:
+    """Report each worker that ends before the scheduler; return the exit status when all have ended."""
+    from rich.markup import escape
+
+    from cudamm.compile.process_group import STEP_S
+    from cudamm.output.console import messages
+
+    status, running = 0, list(workers)
+    while running:
+        time.sleep(STEP_S)
+        for worker in list(running):
+            ended = worker.process.poll()
+            if ended is None:
+                continue
+            running.remove(worker)
+            status = max(status, ended if ended >= 0 else FAILED_RESULT)
+            if ended < 0:
+                others = f"; {len(running)} go on" if running else ""
+                killed = f"the Dask worker {escape(worker.name)} was killed by {signal_name(-ended)}"
+                messages().print(f"cudamm: {killed}{others}", soft_wrap=True)
+    return status

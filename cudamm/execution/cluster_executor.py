@@ -1,0 +1,391 @@
+"""Executors that run cases on the devices of a cluster, through a Dask scheduler and its workers."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import dataclasses
+import functools
+import pickle
+import threading
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+import cudamm
+from cudamm.compile.compiler_process import temporary_folder
+from cudamm.compile.process_group import STEP_S, stop_if_asked
+from cudamm.devices.device import Load, LoadedUnit, Target
+from cudamm.devices.gpu_device import GpuTarget
+from cudamm.devices.remote_gpu import RemoteGpuTarget
+from cudamm.errors import DeviceLostError, KernelError, NoDeviceError
+from cudamm.execution.cluster_service import (
+    NAME,
+    CaseMissing,
+    ClusterAnswer,
+    ClusterRequest,
+    GetTarget,
+    WorkerFacts,
+    perform,
+    processor_hash,
+    source_hash,
+)
+from cudamm.execution.dask_workers import DaskWorker, dask_workers
+from cudamm.execution.executor import Executor, Facts, SampleBatch
+from cudamm.execution.portable_case import to_send
+from cudamm.execution.process_protocol import (
+    FreeBytes,
+    LoadUnit,
+    MeasureFacts,
+    Release,
+    RunCase,
+    Sample,
+    Verify,
+    value_of,
+)
+from cudamm.execution.scheduler_address import CONNECT_S, SchedulerAddress, import_distributed
+
+if TYPE_CHECKING:
+    from cudamm.execution.case import Case, Verdict
+
+LOOK_S = 1.0
+"""Time between two looks at the scheduler's list of workers, in seconds."""
+
+RELEASE_S = 1.0
+"""Time limit for a Dask worker to free its matrices, and for the scheduler to let go, in seconds."""
+
+JOIN_S = 120.0
+"""Time limit for the devices of this machine to open and to join, in seconds."""
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterDevice:
+    """A device of a cluster: a Dask worker that `cudamm worker` has started.
+
+    Attributes:
+        name: name of the Dask worker, such as `node1/gpu:0`.
+        address: address of the Dask worker.
+    """
+
+    name: str
+    address: str
+    facts: WorkerFacts
+
+
+class EventLoop:
+    """A thread with an event loop, in which everything of Dask runs."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def start(self, work: Callable[[], Awaitable[T]]) -> concurrent.futures.Future[T]:
+        """Call `work` in the loop, and wait there for its value."""
+
+        async def value() -> T:
+            return await work()
+
+        return asyncio.run_coroutine_threadsafe(value(), self._loop)
+
+    def run(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Return the value of `work`. An interrupt, or the end of this thread's pool, ends the wait."""
+        future = self.start(work)
+        try:
+            while not concurrent.futures.wait([future], STEP_S).done:
+                stop_if_asked()
+        except BaseException:
+            future.cancel()
+            raise
+        return future.result()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class Cluster:
+    """A connection to a scheduler, and the devices of its workers."""
+
+    def __init__(self, loop: EventLoop, address: SchedulerAddress) -> None:
+        """Connect to a scheduler.
+
+        Raises:
+            NoDeviceError: the scheduler does not answer, or Dask is not installed.
+        """
+        self._loop, self._address = loop, address
+        distributed = import_distributed()
+
+        async def connect() -> Any:
+            return await distributed.Client(
+                address.uri, asynchronous=True, timeout=CONNECT_S, security=address.security(),
+                set_as_default=False,
+            )  # fmt: skip
+
+        try:
+            self._client = loop.run(connect)
+            self._identity = self._loop.run(lambda: self._client.scheduler.identity())
+        except (OSError, ValueError, TimeoutError, asyncio.TimeoutError):
+            raise NoDeviceError(
+                f"the scheduler {address.uri} did not answer within {CONNECT_S:g} s: start it with dask "
+                "scheduler, and check the address and the network"
+            ) from None
+        self._watching = loop.start(self._watch)
+
+    async def _watch(self) -> None:
+        """Look at the scheduler's list of workers again and again."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                self._identity = await asyncio.wait_for(self._client.scheduler.identity(), 10 * LOOK_S)
+            except (OSError, TimeoutError, asyncio.TimeoutError):
+                self._identity = {"workers": {}}
+
+    def devices(self) -> list[ClusterDevice]:
+        """Return the devices of all workers that `cudamm worker` has started, in the order of their names.
+
+        Raises:
+            NoDeviceError: there is none, or a worker has another cudamm.
+        """
+        found = self.joined()
+        if not found:
+            workers = self._identity["workers"]
+            others = f"; {len(workers)} other Dask workers have joined it" if workers else ""
+            raise NoDeviceError(
+                f"the scheduler {self._address.uri} has no worker with a device{others}: start cudamm worker "
+                f"--scheduler {self._address.uri} on each host"
+            )
+        return found
+
+    def joined(self) -> list[ClusterDevice]:
+        """Return the devices that have joined by now. Raise NoDeviceError as `devices` does for a version."""
+        self._identity = self._loop.run(lambda: self._client.scheduler.identity())
+        found = []
+        for address, worker in self._identity["workers"].items():
+            if NAME in worker:
+                _check_version(worker[NAME], str(worker["name"]))
+                facts = msgspec.convert(worker[NAME], WorkerFacts)
+                found.append(ClusterDevice(str(worker["name"]), address, facts))
+        return sorted(found, key=lambda device: device.name)
+
+    def has(self, device: ClusterDevice) -> bool:
+        """Return whether the scheduler answers, and still had a worker when it was last asked."""
+        return self._client.status == "running" and device.address in self._identity["workers"]
+
+    def start(
+        self, device: ClusterDevice, session: str, timeout_s: float | None, request: ClusterRequest
+    ) -> concurrent.futures.Future[dict[str, bytes]]:
+        """Send a request to a device's worker; the future has the pickled answer, by the worker's address."""
+        sent = pickle.dumps(request)
+        return self._loop.start(
+            lambda: self._client.run(perform, session, timeout_s, sent, workers=[device.address])
+        )
+
+    def request(
+        self, device: ClusterDevice, session: str, timeout_s: float | None, request: ClusterRequest
+    ) -> ClusterAnswer:
+        """Return the answer of a device's worker to a request.
+
+        Raises:
+            DeviceLostError: the worker or the scheduler cannot be reached any more.
+        """
+        running = self.start(device, session, timeout_s, request)
+        try:
+            while not concurrent.futures.wait([running], STEP_S).done:
+                stop_if_asked()
+                if not self.has(device):
+                    raise DeviceLostError(self._lost(device))
+            answered: bytes = running.result()[device.address]
+        except OSError:  # also Dask's CommClosedError
+            raise DeviceLostError(self._lost(device)) from None
+        finally:
+            running.cancel()
+        answer: ClusterAnswer = pickle.loads(answered)  # noqa: S301 - of a worker, as trusted as the client
+        return answer
+
+    def _lost(self, device: ClusterDevice) -> str:
+        if self._client.status != "running":
+            return f"the scheduler {self._address.uri} does not answer any more"
+        return f"its Dask worker {device.address} has ended, or cannot be reached through the scheduler"
+
+    def close(self) -> None:
+        """Leave the scheduler."""
+        self._watching.cancel()
+        closing = self._loop.start(lambda: self._client.close())  # it would wait for a scheduler that ended
+        concurrent.futures.wait([closing], RELEASE_S)
+
+
+def _check_version(facts: dict[str, Any], name: str) -> None:
+    """Raise NoDeviceError if a worker has another cudamm than this machine."""
+    there, here = str(facts.get("version")), cudamm.__version__
+    if there == here and facts.get("sources") == source_hash():
+        return
+    what = f"cudamm {there}, and this machine has {here}"
+    if there == here:
+        what = f"cudamm {here} with other source files than this machine"
+    raise NoDeviceError(
+        f"{facts.get('host')} ({name}) has {what}: install the same cudamm on both, and start cudamm worker "
+        "there again"
+    )
+
+
+class ClusterExecutor(Executor):
+    """An executor that runs cases on a device of a cluster."""
+
+    def __init__(
+        self, cluster: Cluster, device: ClusterDevice, timeout_s: float | None, *, runs_here: bool = False
+    ) -> None:
+        """Create an executor for a device, which its Dask worker has opened.
+
+        Args:
+            timeout_s: time limit for a request that runs a case, in seconds; None for the default.
+            runs_here: whether the device is one of this machine.
+        """
+        self.runs_here = runs_here
+        self._cluster, self._device, self._timeout_s = cluster, device, timeout_s
+        self._releasing: concurrent.futures.Future[Any] | None = None
+        self._session = uuid.uuid4().hex
+        self._sent: dict[int, Case] = {}
+
+    @functools.cached_property
+    def target(self) -> Target[Any]:
+        """The properties of the device that are needed to compile for it; its name is the Dask worker's."""
+        target: Target[Any] = self._ask(GetTarget())
+        info = dataclasses.replace(target.info, spec=self.spec, note="")
+        if isinstance(target, GpuTarget):
+            return RemoteGpuTarget(info, target.limits, target.architecture)
+        target.info = info
+        return target
+
+    @property
+    def spec(self) -> str:
+        """The name of the Dask worker."""
+        return self._device.name
+
+    def free_bytes(self) -> int:
+        """Return the number of bytes of device memory that matrices may still take."""
+        free: int = self._ask(FreeBytes())
+        return free
+
+    def _measure_facts(self) -> Facts:
+        facts: Facts = self._ask(MeasureFacts())
+        return facts
+
+    def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
+        """Keep one kind of the device's units busy for a time; None if it has no such units."""
+        load: Load | None = self._ask(LoadUnit(unit, seconds))
+        return load
+
+    def verify(self, case: Case, *, thorough: bool) -> Verdict:
+        """Launch a case and judge its product."""
+        verdict: Verdict = self._run(case, Verify(thorough))
+        return verdict
+
+    def sample(
+        self, case: Case, *, samples: int, launches_per_sample: int, cold: bool, check: bool
+    ) -> SampleBatch:
+        """Time a case."""
+        batch: SampleBatch = self._run(case, Sample(samples, launches_per_sample, cold, check))
+        return batch
+
+    def release(self) -> None:
+        """Free the matrices of the problem that was run last."""
+        self._sent.clear()
+        self._ask(Release())
+
+    def dismiss(self) -> None:
+        """Start to free the matrices on the host; the Dask worker stays."""
+        if self._releasing is None and self._cluster.has(self._device):
+            self._releasing = self._cluster.start(self._device, self._session, self._timeout_s, Release())
+
+    def close(self) -> None:
+        """Free the matrices on the host. A kernel that still runs there is not waited for."""
+        self.dismiss()
+        if self._releasing is not None:
+            concurrent.futures.wait([self._releasing], RELEASE_S)
+
+    def _run(self, case: Case, step: Verify | Sample) -> Any:
+        """Return the answer to a request that runs a case; the case is sent once."""
+        if case.on_host and self._device.facts.processor != processor_hash():
+            raise KernelError(
+                f"it is compiled for this machine's processor, and {self._device.facts.host} has another"
+            )
+        was_sent = self._sent.get(case.position) == case
+        answer = self._request(RunCase(case.position, None if was_sent else to_send(case), step))
+        if isinstance(answer, CaseMissing):  # another client has used the device
+            answer = self._request(RunCase(case.position, to_send(case), step))
+        self._sent[case.position] = case
+        return _value(answer)
+
+    def _ask(self, request: ClusterRequest) -> Any:
+        return _value(self._request(request))
+
+    def _request(self, request: ClusterRequest) -> ClusterAnswer:
+        return self._cluster.request(self._device, self._session, self._timeout_s, request)
+
+
+def _value(answer: ClusterAnswer) -> Any:
+    """Return the value of an answer, or raise its error."""
+    if isinstance(answer, CaseMissing):
+        raise DeviceLostError("its Dask worker has lost a case that was just sent")
+    return value_of(answer)
+
+
+@contextlib.contextmanager
+def connected_to(address: SchedulerAddress) -> Iterator[Cluster]:
+    """Yield a connection to a scheduler that runs somewhere."""
+    with contextlib.closing(EventLoop()) as loop, contextlib.closing(Cluster(loop, address)) as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def local_cluster(specs: Sequence[str]) -> Iterator[Cluster]:
+    """Yield a connection to a scheduler of this process, whose workers are devices of this machine.
+
+    Args:
+        specs: each device's name for `--device`.
+
+    Raises:
+        NoDeviceError: no device can be opened, or Dask is not installed.
+    """
+    distributed = import_distributed()
+    import dask
+
+    async def start_scheduler(folder: Path) -> Any:
+        security = distributed.Security(require_encryption=False)
+        with dask.config.set({"temporary-directory": str(folder)}):
+            return await distributed.Scheduler(
+                host="127.0.0.1", port=0, dashboard=False, dashboard_address="127.0.0.1:0", security=security
+            )
+
+    with contextlib.closing(EventLoop()) as loop, contextlib.ExitStack() as opened:
+        folder = opened.enter_context(temporary_folder())
+        scheduler = loop.run(functools.partial(start_scheduler, folder))
+        opened.callback(lambda: loop.start(lambda: scheduler.close()).result(CONNECT_S))
+        address = SchedulerAddress(scheduler.address)
+        workers = opened.enter_context(dask_workers(address, specs, "local", reports=False))
+        cluster = opened.enter_context(contextlib.closing(Cluster(loop, address)))
+        _wait_for_workers(cluster, workers)
+        yield cluster
+
+
+def _wait_for_workers(cluster: Cluster, workers: Sequence[DaskWorker]) -> None:
+    """Wait until each Dask worker has joined or ended. Raise NoDeviceError if all have ended."""
+    deadline = time.monotonic() + JOIN_S
+    while time.monotonic() < deadline:
+        joined = {device.name for device in cluster.joined()}
+        ended = [worker for worker in workers if worker.process.poll() is not None]
+        if len(ended) == len(workers):
+            raise NoDeviceError("no device of this machine can be opened: run cudamm doctor")
+        if len(joined) + len(ended) >= len(workers):
+            return
+        time.sleep(STEP_S)

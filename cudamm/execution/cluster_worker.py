@@ -1,0 +1,99 @@
+"""The process of one Dask worker, which owns one device through cudamm's own worker process.
+
+Only `DaskWorkers` starts it: python -m cudamm.execution.cluster_worker SETTINGS PARENT
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import signal
+import sys
+from typing import Any, NoReturn
+
+import msgspec
+
+from cudamm.compile.process_group import end_with_parent
+from cudamm.compile.toolkit import find_nvcc
+from cudamm.errors import CudammError, NoDeviceError
+from cudamm.execution.cluster_service import NAME, ClusterService, facts_of
+from cudamm.execution.scheduler_address import CONNECT_S, SchedulerAddress, import_distributed
+from cudamm.execution.worker_executor import WorkerExecutor
+
+
+@dataclasses.dataclass(frozen=True)
+class WorkerSettings:
+    """What a Dask worker has to know.
+
+    Attributes:
+        device_spec: name of the device for `--device`.
+        name: name of the Dask worker, which no other worker of the scheduler has.
+        folder: folder for Dask's temporary files.
+        reports: whether to print a line when the worker has joined.
+    """
+
+    address: SchedulerAddress
+    device_spec: str
+    name: str
+    folder: str
+    reports: bool
+
+
+async def _serve(settings: WorkerSettings, executor: WorkerExecutor) -> None:
+    """Run a Dask worker until its scheduler ends.
+
+    Raises:
+        NoDeviceError: the scheduler does not answer, or refuses this worker.
+    """
+    distributed = import_distributed()
+    info = executor.target.info
+    nvcc = find_nvcc()
+    compiler = str(info.properties.get("compiler") or nvcc or "")
+    facts = facts_of(info.kind, info.name, str(info.properties.get("driver") or ""), compiler)
+    try:
+        worker: Any = await distributed.Worker(
+            settings.address.uri,
+            name=settings.name,
+            nthreads=1,
+            resources={"GPU": 1} if info.kind == "gpu" else {},
+            memory_limit=0,
+            local_directory=settings.folder,
+            # None: the address of this host that the scheduler can reach.
+            host="127.0.0.1" if settings.address.is_loopback else None,
+            dashboard_address="127.0.0.1:0",
+            security=settings.address.security(),
+            death_timeout=CONNECT_S,
+            extensions={NAME: lambda _: ClusterService(executor)},
+            startup_information={NAME: lambda _: dataclasses.asdict(facts)},
+        )
+    except (OSError, ValueError, RuntimeError, TimeoutError, asyncio.TimeoutError) as error:
+        reason = " ".join(str(error.__cause__ or error).split())
+        raise NoDeviceError(f"it cannot join the scheduler {settings.address.uri}: {reason}") from None
+    if settings.reports:
+        joined = f"{settings.name} ({info.name}) has joined {settings.address.uri}"
+        print(f"cudamm: {joined}", file=sys.stderr, flush=True)
+    await worker.finished()
+
+
+def _main(settings: WorkerSettings) -> int:
+    try:
+        with WorkerExecutor(settings.device_spec, None) as executor:
+            asyncio.run(_serve(settings, executor))
+    except CudammError as error:
+        print(f"cudamm: {settings.name}: {error}", file=sys.stderr, flush=True)
+        return error.exit_status
+    return 0
+
+
+def _start() -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    status = 0
+    if end_with_parent(int(sys.argv[2])):
+        status = _main(msgspec.json.decode(sys.argv[1], type=WorkerSettings))
+    sys.stderr.flush()
+    os._exit(status)  # a thread may still wait for a kernel
+
+
+if __name__ == "__main__":
+    _start()

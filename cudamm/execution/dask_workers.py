@@ -1,0 +1,71 @@
+"""Dask workers on this host: a process for each device."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from cudamm.compile.compiler_process import temporary_folder
+from cudamm.compile.process_group import kill_group, start_mortal_group
+from cudamm.devices.named_devices import named_kinds
+from cudamm.execution.cluster_worker import WorkerSettings
+from cudamm.execution.module_command import module_command
+from cudamm.execution.scheduler_address import SchedulerAddress
+
+
+@dataclass(frozen=True)
+class DaskWorker:
+    """A started Dask worker."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+
+
+def device_names(specs: Sequence[str], host: str) -> list[str]:
+    """Return a name for the Dask worker of each device: `HOST/gpu:1`, or `HOST/cpu:0` for the first `cpu`."""
+    names: list[str] = []
+    for spec in specs:
+        count = sum(name.startswith(f"{host}/cpu") for name in names)
+        names.append(f"{host}/cpu:{count}" if spec == "cpu" else f"{host}/{spec}")
+    return names
+
+
+def specs_of(device_spec: str) -> list[str]:
+    """Return the devices that the value of `--device` names.
+
+    Raises:
+        UsageError, NoDeviceError: see `named_kinds`.
+    """
+    return [spec for kind in named_kinds(device_spec) for spec in kind.specs]
+
+
+@contextlib.contextmanager
+def dask_workers(
+    address: SchedulerAddress, specs: Sequence[str], host: str, *, reports: bool
+) -> Iterator[list[DaskWorker]]:
+    """Start a Dask worker for each device, and kill the processes after the block.
+
+    A Dask worker joins when its device is open. Its process ends when the scheduler ends.
+
+    Args:
+        host: begins the names of the workers.
+        reports: whether each worker prints a line when it has joined.
+    """
+    with contextlib.ExitStack() as opened:
+        folder = opened.enter_context(temporary_folder())
+        workers: list[DaskWorker] = []
+        for spec, name in zip(specs, device_names(specs, host), strict=True):
+            settings = msgspec.json.encode(WorkerSettings(address, spec, name, str(folder), reports)).decode()
+            process = start_mortal_group(
+                module_command("cudamm.execution.cluster_worker", settings, str(os.getpid())),
+                stdout=subprocess.DEVNULL,
+            )
+            opened.callback(process.wait)
+            opened.callback(kill_group, process)
+            workers.append(DaskWorker(name, process))
+        yield workers

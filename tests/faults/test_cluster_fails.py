@@ -1,0 +1,189 @@
+"""Cases that run through a real Dask scheduler on the devices of real workers, some of which are killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cudamm.benchmark.journal import journal_path, read_journal
+from tests.faults.test_several_devices_fail import (
+    comparable,
+    rows_of,
+    wait_for_journal,
+    write_kernel,
+)
+
+SWEPT = 9
+"""Number of variants for which a sweep takes two devices."""
+
+StartCluster = Callable[..., "Started"]
+
+
+class Started:
+    """A scheduler and the command `cudamm worker` with its devices, which have joined."""
+
+    def __init__(self, scheduler: subprocess.Popen[bytes], worker: subprocess.Popen[bytes]) -> None:
+        self.scheduler, self.worker = scheduler, worker
+
+    def dask_workers(self) -> list[int]:
+        return children_of(self.worker.pid, "cluster_worker")
+
+    def processes_with_kernels(self) -> list[int]:
+        return [n for worker in self.dask_workers() for n in children_of(worker, "worker_process")]
+
+
+def children_of(number: int, module: str) -> list[int]:
+    paths = Path(f"/proc/{number}/task").glob("*/children")
+    found = [int(child) for path in paths for child in path.read_text().split()]
+    return [n for n in found if module.encode() in Path(f"/proc/{n}/cmdline").read_bytes()]
+
+
+def start_scheduler(workspace: Any, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    files = ["--no-dashboard", "--scheduler-file", "scheduler.json"]
+    return subprocess.Popen(
+        [*command, *files, *options], cwd=workspace.folder, env=workspace.environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def start_cluster(workspace: Any, tmp_path: Path) -> Iterator[StartCluster]:
+    """Return a function that starts a cluster whose workers have a compiler cache of their own."""
+    with contextlib.ExitStack() as opened:
+
+        def start(*scheduler_options: str, options: str = "", devices: int = 2) -> Started:
+            scheduler = start_scheduler(workspace, *scheduler_options)
+            opened.callback(scheduler.wait)
+            opened.callback(scheduler.kill)
+            elsewhere = workspace.with_environment(CUDAMM_CACHE=str(tmp_path / "cache of the workers"))
+            line = (
+                f"worker --scheduler-file scheduler.json --name node1 --device {','.join(['cpu'] * devices)}"
+            )
+            worker = elsewhere.start(f"{line} {options}")
+            opened.callback(worker.communicate)
+            opened.callback(worker.kill)
+            started = Started(scheduler, worker)
+            assert worker.stderr is not None
+            for _ in range(devices):
+                assert b"has joined" in worker.stderr.readline()
+            return started
+
+        yield start
+
+
+def positions(rows: list[dict[str, Any]]) -> list[int]:
+    return [row["params"]["X"] for row in rows]
+
+
+def test_a_cluster_gives_the_rows_of_one_process_while_its_processes_are_killed(
+    workspace: Any, start_cluster: StartCluster
+) -> None:
+    write_kernel(workspace, sleep_us=100_000)
+    cluster = start_cluster()
+    sizes = " ".join(f"-n {size}" for size in range(8, 26))
+    sweep = f"sweep --kernel variants.cu -n 8 -D X=0:{SWEPT - 1} --json"
+    assert workspace.run(f"{sweep} alone.json --device cpu").status == 0
+    for killed in (cluster.processes_with_kernels, cluster.dask_workers):
+        process = workspace.start(f"{sweep} out.json --cluster scheduler.json")
+        wait_for_journal(workspace, process, rows=2)
+        numbers = killed()
+        assert len(numbers) == 2 and process.poll() is None
+        os.kill(numbers[0], signal.SIGKILL)
+        completed = workspace.wait_for(process)
+        assert completed.status == 0, completed.stderr
+        assert comparable(rows_of(workspace)) == comparable(rows_of(workspace, "alone.json"))
+        assert positions(rows_of(workspace)) == list(range(SWEPT))
+        is_lost = "took no part, or dropped out, and the others went on" in completed.stdout
+        assert is_lost == (killed == cluster.dask_workers)
+
+    for place, name in (("--device cpu", "alone"), ("--cluster scheduler.json", "verified")):
+        completed = workspace.run(f"verify -m naive --dtype int32 {sizes} {place} --json {name}.json")
+        assert completed.status == 0, completed.stderr
+    assert comparable(rows_of(workspace, "alone.json")) == comparable(rows_of(workspace, "verified.json"))
+
+    other_version = "import cudamm\ncudamm.__version__ = '9.9.9'"
+    completed = workspace.run("verify -m naive -n 8 --cluster scheduler.json", prefix=other_version)
+    assert completed.status == 3 and len(completed.stderr_lines) == 1
+    assert "(node1/cpu:" in completed.stderr and "and this machine has 9.9.9" in completed.stderr
+
+
+def test_a_killed_scheduler_ends_its_workers_and_resume_goes_on_elsewhere(
+    workspace: Any, start_cluster: StartCluster
+) -> None:
+    write_kernel(workspace, sleep_us=100_000)
+    cluster = start_cluster()
+    line = f"sweep --kernel variants.cu -n 8 -D X=0:{SWEPT - 1} --resume out.json"
+    process = workspace.start(f"{line} --cluster scheduler.json")
+    wait_for_journal(workspace, process, rows=3)
+    cluster.scheduler.kill()
+    completed = workspace.wait_for(process)
+    assert completed.status == 3 and len(completed.stderr_lines) == 1, completed.stderr
+    before = rows_of(workspace)
+    assert 3 <= len(before) < SWEPT
+    assert cluster.worker.wait(timeout=30) == 0
+    workspace.assert_no_process_runs()
+
+    completed = workspace.run(f"{line} --device cpu,cpu")
+    assert completed.status == 0, completed.stderr
+    after = rows_of(workspace)
+    assert positions(after) == list(range(SWEPT))
+    assert all(row in comparable(after) for row in comparable(before))
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_an_ended_command_with_a_local_cluster_keeps_its_rows_and_leaves_no_process(
+    workspace: Any, number: int, status: int
+) -> None:
+    write_kernel(workspace, sleep_us=100_000)
+    line = f"sweep --kernel variants.cu -n 8 -D X=0:{SWEPT - 1} --resume out.json"
+    process = workspace.start(f"{line} --cluster local --device cpu,cpu")
+    wait_for_journal(workspace, process, rows=3)
+    begun = time.monotonic()
+    process.send_signal(number)
+    assert workspace.wait_for(process).status == status and time.monotonic() - begun < 5
+    if number == signal.SIGINT:
+        assert 3 <= len(rows_of(workspace)) < SWEPT
+        workspace.assert_nothing_left()
+    else:
+        rows = read_journal(journal_path(workspace.folder / "out.json"))["results"]
+        assert 3 <= len(rows) < SWEPT
+        workspace.assert_no_process_runs()
+
+
+def test_an_encrypted_cluster_needs_the_files_of_tls(workspace: Any, start_cluster: StartCluster) -> None:
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+         "-keyout", "key.pem", "-out", "cert.pem"],
+        cwd=workspace.folder, check=True, capture_output=True,
+    )  # fmt: skip
+    files = ("--tls-ca-file", "cert.pem", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+    options = "--tls-ca cert.pem --tls-cert cert.pem --tls-key key.pem"
+    start_cluster("--protocol", "tls", *files, options=options, devices=1)
+    assert json.loads((workspace.folder / "scheduler.json").read_text())["address"].startswith("tls://")
+    line = "verify -m naive -n 8 --dtype int32 --cluster scheduler.json"
+    completed = workspace.run(f"{line} {options}")
+    assert completed.status == 0, completed.stderr
+    completed = workspace.run(line)
+    assert completed.status == 2 and "is encrypted: add --tls-ca" in completed.stderr
+
+
+def test_a_scheduler_without_workers_is_reported(workspace: Any) -> None:
+    scheduler = start_scheduler(workspace)
+    try:
+        completed = workspace.run("verify -m naive -n 8 --cluster scheduler.json")
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+    assert completed.status == 3 and len(completed.stderr_lines) == 1
+    assert "has no worker with a device: start cudamm worker --scheduler tcp://127.0.0.1:" in completed.stderr

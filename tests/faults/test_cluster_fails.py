@@ -86,6 +86,7 @@ def positions(rows: list[dict[str, Any]]) -> list[int]:
     return [row["params"]["X"] for row in rows]
 
 
+@pytest.mark.long
 def test_a_cluster_gives_the_rows_of_one_process_while_its_processes_are_killed(
     workspace: Any, start_cluster: StartCluster
 ) -> None:
@@ -118,6 +119,7 @@ def test_a_cluster_gives_the_rows_of_one_process_while_its_processes_are_killed(
     assert "(node1/cpu:" in completed.stderr and "and this machine has 9.9.9" in completed.stderr
 
 
+@pytest.mark.long
 def test_a_killed_scheduler_ends_its_workers_and_resume_goes_on_elsewhere(
     workspace: Any, start_cluster: StartCluster
 ) -> None:
@@ -141,6 +143,7 @@ def test_a_killed_scheduler_ends_its_workers_and_resume_goes_on_elsewhere(
     assert all(row in comparable(after) for row in comparable(before))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
 def test_an_ended_command_with_a_local_cluster_keeps_its_rows_and_leaves_no_process(
     workspace: Any, number: int, status: int

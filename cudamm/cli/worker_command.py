@@ -64,7 +64,7 @@ def worker_command(
 ) -> int:
     """\b
     cudamm worker --scheduler tcp://127.0.0.1:8786    every GPU of this host
-    cudamm worker --scheduler-file cluster.json       the same, with the scheduler's file
+    cudamm worker --scheduler-file cluster.json       the same, by its file
     cudamm worker --scheduler-file cluster.json --device cpu,cpu
 
     Join each GPU of this host to a Dask scheduler, so that sweep, tune, bench and verify can use it with

@@ -39,12 +39,13 @@ COMMANDS = {
     "reproduce": ("sjtu -n 64", "cmu -n 64"),
     "devices": ("",),
     "health": ("",),
+    "worker": ("--scheduler tcp://127.0.0.1:9 --device cpu,cpu",),
     "doctor": ("",),
     "completion": ("bash",),
 }
 """Command lines that take a second or two, so that a signal comes in time."""
 
-WITHOUT_JSON = {"show", "report", "completion"}
+WITHOUT_JSON = {"show", "report", "completion", "worker"}
 RESUMING = {"bench", "sweep"}
 
 LONGEST_S = {

@@ -133,7 +133,7 @@ class ScriptedDevice(Device[str]):
     def with_own_clock(self, monkeypatch: pytest.MonkeyPatch) -> ScriptedDevice:
         """Replace the clock: only launches and pauses take time. Programs compile one after another."""
         clock = SimpleNamespace(monotonic=lambda: self.now_s, sleep=self.sleep)
-        monkeypatch.setattr("cudamm.benchmark.measure.time", clock)
+        monkeypatch.setattr("cudamm.benchmark.measure_in_turn.time", clock)
         monkeypatch.setattr(
             "cudamm.execution.prepare.compile_each",
             lambda programs, compiled: contextlib.nullcontext((p, compiled(p)) for p in programs),

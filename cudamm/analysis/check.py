@@ -40,7 +40,7 @@ from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
 from cudamm.source.c_text import dynamic_arrays_in
 
 if TYPE_CHECKING:
-    from cudamm.execution.executor import Executor
+    from cudamm.execution.executor import Executor, LocalExecutor
 
 SCHEMA = "cudamm.check/1"
 
@@ -179,7 +179,7 @@ class SharedLimit:
 
 
 def check_all(
-    executor: Executor,
+    executor: LocalExecutor,
     cases: Sequence[tuple[Variant, Problem]],
     fmad: bool,
     limit: SharedLimit,
@@ -255,7 +255,7 @@ class _SizeCheck:
 
 
 def _planned(
-    executor: Executor, cases: Sequence[tuple[Variant, Problem]], fmad: bool, limit: SharedLimit
+    executor: LocalExecutor, cases: Sequence[tuple[Variant, Problem]], fmad: bool, limit: SharedLimit
 ) -> list[_SizeCheck]:
     """Plan each case.
 
@@ -282,7 +282,7 @@ def _planned(
 
 
 def _check_size(
-    executor: Executor, case: Case, limit: SharedLimit, check: _SizeCheck, timeout_s: float
+    executor: LocalExecutor, case: Case, limit: SharedLimit, check: _SizeCheck, timeout_s: float
 ) -> None:
     """Verify and watch a case, and store what was found in `check`."""
     if case.skipped or case.launch is None:

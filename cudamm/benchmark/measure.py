@@ -1,6 +1,6 @@
-"""Benchmark variants: verify each, warm up, and sample all in turn until each median is stable.
+"""Benchmark variants on one device or several: which device measures what, and the final measurement.
 
-`sampling_policy` contains the rules of sampling, and `early_drop` the rules when a variant is dropped.
+`measure_in_turn` measures the cases that a device has taken.
 """
 
 from __future__ import annotations
@@ -8,36 +8,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import threading
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from statistics import median
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
-from cudamm.benchmark.early_drop import OTHER_DEVICE_FACTOR, is_first_launch_too_slow, is_too_slow
 from cudamm.benchmark.finalists import finalists, key_of, problem_of
-from cudamm.benchmark.impossible_rate import impossible_rate
-from cudamm.benchmark.result import Cache, Ended, Result, Status, Timing, result_of_case
-from cudamm.benchmark.sampling_policy import (
-    STAYS_WARM_S,
-    WARM_UP_MS,
-    Settings,
-    WarmUp,
-    end_of_sampling,
-    first_samples,
-    is_overhead_negligible,
-    launches_per_sample,
-    pause_before_retake_s,
-    samples_per_turn,
-)
-from cudamm.benchmark.theoretical_rates import not_below_theoretical
-from cudamm.devices.device import Ceilings, Target
-from cudamm.devices.gpu_device import GpuTarget
-from cudamm.errors import DeviceLostError, KernelError
-from cudamm.execution.case import UNVERIFIED, Case, Verdict
-from cudamm.execution.executor import Executor, Executors, SampleBatch
+from cudamm.benchmark.measure_in_turn import MeasureInTurn, is_untimed, known_medians
+from cudamm.benchmark.result import Result
+from cudamm.benchmark.sampling_policy import Settings
+from cudamm.errors import DeviceLostError
+from cudamm.execution.case import Case
+from cudamm.execution.executor import Executor, Executors
 from cudamm.execution.executor_group import DeviceThreads, device_threads, most_typical
 from cudamm.execution.prepare import Progress, compiled_as_ready, plan_all
 from cudamm.execution.shared_cases import SharedCases
@@ -93,7 +73,6 @@ class _SharedBenchmark:
         self._has_several = len(executors.members) > 1
         self._finished = 0
         self._results = {case.problem: _of_problem(case.problem, kept) for case in planned}
-        self._medians = {problem: _Medians(results) for problem, results in self._results.items()}
         self._compiled: dict[int, Case] = {}
         self._alone: dict[Problem, list[Case]] = {case.problem: [] for case in planned}
 
@@ -141,31 +120,37 @@ class _SharedBenchmark:
 
     def _measure(self, member: Executor, problem: Problem) -> Iterator[Result]:
         """Measure cases of a problem that no other device has taken, until there are none."""
-        benchmark = _Benchmark(member, self._settings, self._medians[problem], self._report)
-        is_shared = self._has_several and self._settings.shares_variants
+        most = SHARE_AT_ONCE if self._has_several and self._settings.shares_variants else None
+        unfinished: dict[int, Case] = {}
         try:
             while self._cases.may_have(problem):
-                taken = self._taken(problem)
-                yield from benchmark.run(itertools.islice(taken, SHARE_AT_ONCE) if is_shared else taken)
+                taken = itertools.islice(self._taken(problem, unfinished), most)
+                for result in self._in_turn(member, problem, taken):
+                    del unfinished[result.position]
+                    yield result
         except DeviceLostError:
-            self._cases.put_back(benchmark.unfinished_cases)
+            self._cases.put_back(unfinished.values())
             raise
 
-    def _taken(self, problem: Problem) -> Iterator[Case]:
+    def _in_turn(self, member: Executor, problem: Problem, cases: Iterable[Case]) -> Iterator[Result]:
+        work = MeasureInTurn(self._settings, known_medians(tuple(self._results[problem])))
+        return member.carry_out(work, cases, self._report)
+
+    def _taken(self, problem: Problem, unfinished: dict[int, Case]) -> Iterator[Case]:
+        """Take cases, and put each into `unfinished`."""
         for case in self._cases.of(problem):
             self._compiled[case.position] = case
-            is_timed = not case.skipped and not _is_untimed(case, self._settings)
+            is_timed = not case.skipped and not is_untimed(case, self._settings)
             if self._has_several and case.on_host and is_timed:
                 self._alone[problem].append(case)
             else:
+                unfinished[case.position] = case
                 yield case
 
     def _measure_alone(self, problem: Problem) -> Iterator[Result]:
         """Measure what is timed on the host, which cases on other devices would disturb."""
         if self._alone[problem]:
-            member = self._executors.members[0]
-            benchmark = _Benchmark(member, self._settings, self._medians[problem], self._report)
-            for result in benchmark.run(self._alone[problem]):
+            for result in self._in_turn(self._executors.members[0], problem, self._alone[problem]):
                 yield self._keep(problem, result)
 
     def _measure_finalists(self, problem: Problem) -> Iterator[Result]:
@@ -174,9 +159,8 @@ class _SharedBenchmark:
         cases = [self._compiled[result.position] for result in chosen if result.position in self._compiled]
         while cases:
             member = most_typical(self._executors)
-            benchmark = _Benchmark(member, self._settings, _Medians(()), self._report, is_final=True)
             try:
-                yield from benchmark.run(cases)
+                yield from member.carry_out(MeasureInTurn(self._settings, is_final=True), cases, self._report)
                 return
             except DeviceLostError as error:
                 self._executors.remove(member, error)
@@ -193,353 +177,3 @@ class _SharedBenchmark:
 def _of_problem(problem: Problem, results: Sequence[Result]) -> list[Result]:
     key = key_of(problem)
     return [result for result in results if problem_of(result) == key]
-
-
-def _is_untimed(case: Case, settings: Settings) -> bool:
-    """Return whether a case is only verified, because its time would be that of the emulation."""
-    return case.execution == "emulated" and not settings.times
-
-
-class _Medians:
-    """The current medians of a problem's right candidates on all devices.
-
-    The best is chosen among current medians: an early sample may have been lucky.
-    """
-
-    def __init__(self, kept: Iterable[Result]) -> None:
-        """Begin with the results of an earlier run."""
-        self._kept = [
-            (r.device, r.median_ms) for r in kept
-            if not r.is_yardstick and r.status == "ok" and r.verdict.correct and r.median_ms is not None
-        ]  # fmt: skip
-        self._by_position: dict[int, tuple[str, float]] = {}
-        self._lock = threading.Lock()
-
-    def put(self, position: int, device: str, median_ms: float) -> None:
-        """Set the median of a candidate."""
-        with self._lock:
-            self._by_position[position] = device, median_ms
-
-    def discard(self, position: int) -> None:
-        """Remove the median of a candidate."""
-        with self._lock:
-            self._by_position.pop(position, None)
-
-    def best_ms(self, device: str) -> float:
-        """Return the best median as a device would have it; infinite if there is none."""
-        with self._lock:
-            medians = [*self._kept, *self._by_position.values()]
-        return min(
-            (ms if of in ("", device) else OTHER_DEVICE_FACTOR * ms for of, ms in medians),
-            default=float("inf"),
-        )
-
-
-@dataclass(eq=False)
-class _Candidate:
-    """A case that is being measured.
-
-    Attributes:
-        device_was_warm: whether the device was warm when the case was verified.
-        spent_s: duration of the sampling so far, pauses not counted.
-        throttled: number of samples that were taken while the device was throttled.
-        retaken: number of samples that were discarded and taken again.
-        judged: number of timed launches that were judged.
-        judged_whole: whether every element of these was compared.
-        pauses: number of pauses because the device was throttled.
-    """
-
-    case: Case
-    device_was_warm: bool
-    verdict: Verdict = UNVERIFIED
-    launches_per_sample: int = 1
-    samples_ms: list[float] = field(default_factory=list)
-    clocks_mhz: list[int] = field(default_factory=list)
-    spent_s: float = 0.0
-    throttled: int = 0
-    throttle_reasons: dict[str, None] = field(default_factory=dict)
-    retaken: int = 0
-    judged: int = 0
-    judged_whole: bool = True
-    pauses: int = 0
-
-    @property
-    def median_ms(self) -> float:
-        return median(self.samples_ms)
-
-    @property
-    def expected_ms(self) -> float:
-        """Return the expected duration of a launch: the median, or without samples the verified launch's."""
-        return self.median_ms if self.samples_ms else self.verdict.launch_ms
-
-    def keep(self, batch: SampleBatch) -> None:
-        """Add a batch of samples."""
-        self.samples_ms += batch.samples_ms
-        self.judged += batch.judged
-        self.judged_whole = self.judged_whole and batch.judged_whole
-        if batch.clock_mhz is not None:
-            self.clocks_mhz.append(batch.clock_mhz)
-        if batch.throttle_reasons:
-            self.throttled += len(batch.samples_ms)
-            self.throttle_reasons |= dict.fromkeys(batch.throttle_reasons)
-
-
-class _Benchmark:
-    """The benchmark of one problem on one device, whose cases take turns because they are compared."""
-
-    def __init__(
-        self,
-        executor: Executor,
-        settings: Settings,
-        medians: _Medians,
-        report: Callable[[str], None],
-        *,
-        is_final: bool = False,
-    ) -> None:
-        """Begin without candidates.
-
-        Args:
-            medians: the medians with which candidates are compared; those of these candidates are added.
-            report: called with a description before each step of a case.
-            is_final: whether the cases are the finalists.
-        """
-        self._executor = executor
-        self._settings = settings
-        self._medians = medians
-        self._report = report
-        self._is_final = is_final
-        self._warm_until = 0.0
-        self._best_launch_ms = float("inf")
-        self._candidates: list[_Candidate] = []
-
-    @property
-    def unfinished_cases(self) -> list[Case]:
-        """Return the cases that have no result yet."""
-        return [candidate.case for candidate in self._candidates]
-
-    def run(self, cases: Iterable[Case]) -> Iterator[Result]:
-        """Begin each case as soon as it is compiled; then sample all in turn, the fastest first.
-
-        Yield each result when its case is complete.
-        """
-        for case in cases:
-            candidate = _Candidate(case, device_was_warm=time.monotonic() < self._warm_until)
-            self._candidates.append(candidate)
-            yield from self._advance(candidate, self._begin)
-        while self._candidates:
-            for candidate in sorted(self._candidates, key=lambda candidate: candidate.expected_ms):
-                yield from self._advance(candidate, self._take_turn)
-
-    def _advance(self, candidate: _Candidate, step: Callable[[_Candidate], Ended]) -> Iterator[Result]:
-        """Do one step of a candidate; if it was the last step, yield the result."""
-        self._report(f"finalist {candidate.case.title}" if self._is_final else candidate.case.title)
-        if candidate.case.skipped:
-            result = self._without_samples(candidate, "skipped", candidate.case.skipped)
-        else:
-            try:
-                ended = step(candidate)
-            except KernelError as error:
-                self._medians.discard(candidate.case.position)
-                result = self._without_samples(candidate, "failed", str(error))
-            else:
-                if _is_untimed(candidate.case, self._settings):
-                    result = self._without_samples(candidate, "ok")
-                elif ended:
-                    result = self._with_samples(candidate, ended)
-                else:
-                    return
-        self._candidates.remove(candidate)
-        yield result
-
-    # The two kinds of steps. Each returns what ended the sampling; empty if it goes on.
-
-    def _begin(self, candidate: _Candidate) -> Ended:
-        """Verify a candidate; sample it if it is the fastest so far.
-
-        A candidate on the host is sampled to the end: variants that take turns there disturb one another.
-        """
-        case = candidate.case
-        if isinstance(case.compiled, KernelError):
-            raise case.compiled
-        if self._settings.verify:
-            candidate.verdict = self._executor.verify(case, thorough=False)
-            if not candidate.verdict.correct:
-                raise KernelError(candidate.verdict.reason)
-        if _is_untimed(case, self._settings):
-            return ""
-        if case.on_host:
-            return self._sample_to_the_end(candidate)
-        if self._is_dropped(candidate):
-            return "dropped"
-        # Later cases are compared with a sample of the fastest so far, whose product is judged again.
-        if self._may_be_dropped(case) and candidate.verdict.launch_ms <= self._best_launch_ms:
-            self._best_launch_ms = candidate.verdict.launch_ms
-            self._warm_up(candidate)
-            self._sample(candidate, 1)
-        return ""
-
-    def _take_turn(self, candidate: _Candidate) -> Ended:
-        """Sample a candidate for one turn."""
-        if self._is_dropped(candidate):
-            return "dropped"
-        if not candidate.samples_ms:
-            self._warm_up(candidate)
-            self._sample(candidate, first_samples(self._settings))
-        elif not self._ended(candidate):
-            self._sample(candidate, self._samples_per_turn(candidate))
-        return self._ended(candidate)
-
-    def _sample_to_the_end(self, candidate: _Candidate) -> Ended:
-        self._warm_up(candidate)
-        self._sample(candidate, 1)
-        while not (ended := self._ended(candidate)):
-            self._sample(candidate, self._samples_per_turn(candidate))
-            if self._is_dropped(candidate):
-                return "dropped"
-        return ended
-
-    # Parts of the steps.
-
-    def _warm_up(self, candidate: _Candidate) -> None:
-        """Launch until the device has raised its clocks; then decide how many launches share a hot sample."""
-        case = candidate.case
-        missing_ms = WARM_UP_MS
-        if case.on_host:
-            missing_ms -= candidate.verdict.launch_ms  # verifying has warmed the host up
-        elif time.monotonic() < self._warm_until:
-            missing_ms = 0.0
-        warm_up = WarmUp(self._settings.warmup, missing_ms)
-        while warm_up.next_batch:
-            warm_up = warm_up.after(self._launch_ms(case, warm_up.next_batch))
-        if self._settings.cache == "hot" and not case.on_host:
-            candidate.launches_per_sample = self._launches_per_sample(candidate)
-        self._warm_until = time.monotonic() + STAYS_WARM_S
-
-    def _launch_ms(self, case: Case, launches: int) -> float:
-        """Return the mean duration of launches whose products are not judged."""
-        batch = self._executor.sample(case, samples=1, launches_per_sample=launches, cold=False, check=False)
-        return batch.samples_ms[0]
-
-    def _launches_per_sample(self, candidate: _Candidate) -> int:
-        floor_ms = self._executor.facts().event_floor_ms
-        if candidate.case.variant.method.adds_to_zeros:
-            return 1  # the next launch would add to the sum of this one
-        if floor_ms is None or is_overhead_negligible(candidate.verdict.launch_ms, floor_ms):
-            return 1
-        return launches_per_sample(self._launch_ms(candidate.case, 1), floor_ms)
-
-    def _samples_per_turn(self, candidate: _Candidate) -> int:
-        sample_ms = candidate.median_ms * candidate.launches_per_sample
-        return samples_per_turn(self._settings, len(candidate.samples_ms), sample_ms)
-
-    def _sample(self, candidate: _Candidate, samples: int) -> None:
-        """Take samples; if the device was throttled during them, pause and take them again."""
-        begun, paused_s = time.monotonic(), 0.0
-        while True:
-            batch = self._executor.sample(
-                candidate.case,
-                samples=samples,
-                launches_per_sample=candidate.launches_per_sample,
-                cold=self._cache(candidate.case) == "cold",
-                check=self._settings.verify,
-            )
-            pause_s = pause_before_retake_s(candidate.pauses) if batch.throttle_reasons else None
-            if pause_s is None:
-                break
-            time.sleep(pause_s)
-            paused_s += pause_s
-            candidate.pauses += 1
-            candidate.retaken += samples
-        candidate.keep(batch)
-        candidate.spent_s += time.monotonic() - begun - paused_s
-        self._warm_until = time.monotonic() + STAYS_WARM_S
-        self._update_best(candidate)
-
-    def _update_best(self, candidate: _Candidate) -> None:
-        """Record a candidate's median for comparisons, if its product is right and its rate is possible."""
-        if not (self._may_be_dropped(candidate.case) and candidate.verdict.correct):
-            return
-        if self._impossible(candidate):
-            self._medians.discard(candidate.case.position)
-        else:
-            self._medians.put(candidate.case.position, self._device(candidate.case), candidate.median_ms)
-
-    def _ended(self, candidate: _Candidate) -> Ended:
-        return end_of_sampling(self._settings, candidate.samples_ms, candidate.spent_s)
-
-    def _may_be_dropped(self, case: Case) -> bool:
-        """Return whether a case can be dropped or be the best of a sweep; cuBLAS can be neither."""
-        return self._settings.drop and not case.is_yardstick
-
-    def _is_dropped(self, candidate: _Candidate) -> bool:
-        if not self._may_be_dropped(candidate.case):
-            return False
-        best_ms = self._medians.best_ms(self._device(candidate.case))
-        if candidate.samples_ms:
-            return is_too_slow(candidate.samples_ms, best_ms, on_host=candidate.case.on_host)
-        return is_first_launch_too_slow(
-            candidate.verdict.launch_ms, best_ms, device_was_warm=candidate.device_was_warm
-        )
-
-    # Results.
-
-    def _device(self, case: Case) -> str:
-        """Return the name of the device that runs a case; empty if nothing was launched."""
-        if case.skipped or isinstance(case.compiled, KernelError):
-            return ""
-        return "cpu" if case.on_host else self._executor.target.info.spec
-
-    def _cache(self, case: Case) -> Cache:
-        return "hot" if case.on_host else self._settings.cache
-
-    def _ceilings(self, case: Case) -> Ceilings | None:
-        """Return the ceilings of the GPU that runs a case; None if they are unknown or no GPU runs it."""
-        return self._executor.facts().ceilings if case.execution == "gpu" else None
-
-    def _impossible(self, candidate: _Candidate) -> str:
-        """Return why the device cannot be as fast as a candidate's median; empty if it can."""
-        case, ceilings = candidate.case, self._ceilings(candidate.case)
-        if ceilings is None:
-            return ""
-        target: Target[Any] = self._executor.target
-        if isinstance(target, GpuTarget):
-            ceilings = not_below_theoretical(ceilings, target)
-        is_cold = self._cache(case) == "cold"
-        return impossible_rate(case, candidate.median_ms, ceilings, is_cold=is_cold)
-
-    def _without_samples(self, candidate: _Candidate, status: Status, reason: str = "") -> Result:
-        timing = Timing([], self._cache(candidate.case))
-        return self._result(candidate, status, reason, timing)
-
-    def _result(self, candidate: _Candidate, status: Status, reason: str, timing: Timing) -> Result:
-        case = candidate.case
-        device = self._device(case)
-        return result_of_case(
-            case, status, reason, timing, candidate.verdict, device, is_final=self._is_final
-        )
-
-    def _with_samples(self, candidate: _Candidate, ended: Ended) -> Result:
-        case = candidate.case
-        status: Status = "ok"
-        if ended == "dropped":
-            status = "dropped"
-            self._medians.discard(case.position)
-            candidate.samples_ms = candidate.samples_ms or [candidate.verdict.launch_ms]
-        impossible = self._impossible(candidate)
-        facts = None if case.on_host else self._executor.facts()
-        ceilings = self._ceilings(case) if case.problem.element.name == "float32" else None
-        timing = Timing(
-            samples_ms=candidate.samples_ms,
-            cache=self._cache(case),
-            launches_per_sample=candidate.launches_per_sample,
-            ended_by=ended,
-            clock_mhz=median(candidate.clocks_mhz) if candidate.clocks_mhz else None,
-            throttled=candidate.throttled,
-            throttle_reasons=tuple(candidate.throttle_reasons),
-            retaken=candidate.retaken,
-            judged_launches=candidate.judged,
-            judged_whole=candidate.judged_whole,
-            event_floor_ms=facts.event_floor_ms if facts else None,
-            fma_ceiling_gflops=ceilings.fma_gflops if ceilings else None,
-        )
-        return self._result(candidate, "failed" if impossible else status, impossible, timing)

@@ -7,11 +7,12 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
+import operator
 import pickle
 import threading
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,32 +27,24 @@ from cudamm.devices.remote_gpu import RemoteGpuTarget
 from cudamm.errors import DeviceLostError, KernelError, NoDeviceError
 from cudamm.execution.cluster_service import (
     NAME,
-    CaseMissing,
-    ClusterAnswer,
     ClusterRequest,
-    GetTarget,
+    GetProgress,
+    StartWork,
+    StopWork,
     WorkerFacts,
+    WorkProgress,
     perform,
     processor_hash,
     source_hash,
 )
 from cudamm.execution.dask_workers import DaskWorker, dask_workers
-from cudamm.execution.executor import Executor, Facts, SampleBatch
+from cudamm.execution.executor import Executor, Facts, Report, Work
 from cudamm.execution.portable_case import to_send
-from cudamm.execution.process_protocol import (
-    FreeBytes,
-    LoadUnit,
-    MeasureFacts,
-    Release,
-    RunCase,
-    Sample,
-    Verify,
-    value_of,
-)
+from cudamm.execution.process_protocol import value_of
 from cudamm.execution.scheduler_address import CONNECT_S, SchedulerAddress, import_distributed
 
 if TYPE_CHECKING:
-    from cudamm.execution.case import Case, Verdict
+    from cudamm.execution.case import Case
 
 LOOK_S = 1.0
 """Time between two looks at the scheduler's list of workers, in seconds."""
@@ -182,23 +175,19 @@ class Cluster:
         return self._client.status == "running" and device.address in self._identity["workers"]
 
     def start(
-        self, device: ClusterDevice, session: str, timeout_s: float | None, request: ClusterRequest
+        self, device: ClusterDevice, session: str, request: ClusterRequest
     ) -> concurrent.futures.Future[dict[str, bytes]]:
         """Send a request to a device's worker; the future has the pickled answer, by the worker's address."""
         sent = pickle.dumps(request)
-        return self._loop.start(
-            lambda: self._client.run(perform, session, timeout_s, sent, workers=[device.address])
-        )
+        return self._loop.start(lambda: self._client.run(perform, session, sent, workers=[device.address]))
 
-    def request(
-        self, device: ClusterDevice, session: str, timeout_s: float | None, request: ClusterRequest
-    ) -> ClusterAnswer:
+    def request(self, device: ClusterDevice, session: str, request: ClusterRequest) -> WorkProgress:
         """Return the answer of a device's worker to a request.
 
         Raises:
             DeviceLostError: the worker or the scheduler cannot be reached any more.
         """
-        running = self.start(device, session, timeout_s, request)
+        running = self.start(device, session, request)
         try:
             while not concurrent.futures.wait([running], STEP_S).done:
                 stop_if_asked()
@@ -209,8 +198,8 @@ class Cluster:
             raise DeviceLostError(self._lost(device)) from None
         finally:
             running.cancel()
-        answer: ClusterAnswer = pickle.loads(answered)  # noqa: S301 - of a worker, as trusted as the client
-        return answer
+        progress: WorkProgress = pickle.loads(answered)  # noqa: S301 - of a worker, as trusted as the client
+        return progress
 
     def _lost(self, device: ClusterDevice) -> str:
         if self._client.status != "running":
@@ -238,8 +227,18 @@ def _check_version(facts: dict[str, Any], name: str) -> None:
     )
 
 
+@dataclasses.dataclass(frozen=True)
+class _AskOnce:
+    """Work that asks an executor for one value."""
+
+    ask: Callable[[Executor], Any]
+
+    def __call__(self, executor: Executor, cases: Iterable[Case], report: Report) -> Iterator[Any]:
+        yield self.ask(executor)
+
+
 class ClusterExecutor(Executor):
-    """An executor that runs cases on a device of a cluster."""
+    """An executor that has work on cases done by the Dask worker of a device."""
 
     def __init__(
         self, cluster: Cluster, device: ClusterDevice, timeout_s: float | None, *, runs_here: bool = False
@@ -247,23 +246,20 @@ class ClusterExecutor(Executor):
         """Create an executor for a device, which its Dask worker has opened.
 
         Args:
-            timeout_s: time limit for a request that runs a case, in seconds; None for the default.
+            timeout_s: time limit for a launch, in seconds; None for the default.
             runs_here: whether the device is one of this machine.
         """
         self.runs_here = runs_here
         self._cluster, self._device, self._timeout_s = cluster, device, timeout_s
-        self._releasing: concurrent.futures.Future[Any] | None = None
+        self._stopping: concurrent.futures.Future[Any] | None = None
         self._session = uuid.uuid4().hex
-        self._sent: dict[int, Case] = {}
 
     @functools.cached_property
     def target(self) -> Target[Any]:
         """The properties of the device that are needed to compile for it; its name is the Dask worker's."""
-        target: Target[Any] = self._ask(GetTarget())
-        info = dataclasses.replace(target.info, spec=self.spec, note="")
+        target: Target[Any] = self._ask(operator.attrgetter("target"))
         if isinstance(target, GpuTarget):
-            return RemoteGpuTarget(info, target.limits, target.architecture)
-        target.info = info
+            return RemoteGpuTarget(target.info, target.limits, target.architecture)
         return target
 
     @property
@@ -273,71 +269,65 @@ class ClusterExecutor(Executor):
 
     def free_bytes(self) -> int:
         """Return the number of bytes of device memory that matrices may still take."""
-        free: int = self._ask(FreeBytes())
+        free: int = self._ask(operator.methodcaller("free_bytes"))
         return free
 
     def _measure_facts(self) -> Facts:
-        facts: Facts = self._ask(MeasureFacts())
+        facts: Facts = self._ask(operator.methodcaller("facts"))
         return facts
 
     def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
         """Keep one kind of the device's units busy for a time; None if it has no such units."""
-        load: Load | None = self._ask(LoadUnit(unit, seconds))
+        load: Load | None = self._ask(operator.methodcaller("load", unit, seconds))
         return load
 
-    def verify(self, case: Case, *, thorough: bool) -> Verdict:
-        """Launch a case and judge its product."""
-        verdict: Verdict = self._run(case, Verify(thorough))
-        return verdict
-
-    def sample(
-        self, case: Case, *, samples: int, launches_per_sample: int, cold: bool, check: bool
-    ) -> SampleBatch:
-        """Time a case."""
-        batch: SampleBatch = self._run(case, Sample(samples, launches_per_sample, cold, check))
-        return batch
+    def carry_out(self, work: Work[T], cases: Iterable[Case], report: Report) -> Iterator[T]:
+        """Have the Dask worker do work on cases, which are sent when all of them are compiled."""
+        sent = [self._to_send(case) for case in cases]
+        progress = self._request(StartWork(work, sent, self._timeout_s)) if sent else None
+        while progress is not None:
+            if progress.doing:
+                report(progress.doing)
+            yield from progress.values
+            if progress.ended is not None:
+                value_of(progress.ended)
+                return
+            progress = self._request(GetProgress())
 
     def release(self) -> None:
         """Free the matrices of the problem that was run last."""
-        self._sent.clear()
-        self._ask(Release())
+        self._ask(operator.methodcaller("release"))
 
     def dismiss(self) -> None:
-        """Start to free the matrices on the host; the Dask worker stays."""
-        if self._releasing is None and self._cluster.has(self._device):
-            self._releasing = self._cluster.start(self._device, self._session, self._timeout_s, Release())
+        """Stop the work on the host, and start to free the matrices there; the Dask worker stays."""
+        if self._stopping is None and self._cluster.has(self._device):
+            self._stopping = self._cluster.start(self._device, self._session, StopWork())
 
     def close(self) -> None:
         """Free the matrices on the host. A kernel that still runs there is not waited for."""
         self.dismiss()
-        if self._releasing is not None:
-            concurrent.futures.wait([self._releasing], RELEASE_S)
+        if self._stopping is not None:
+            concurrent.futures.wait([self._stopping], RELEASE_S)
 
-    def _run(self, case: Case, step: Verify | Sample) -> Any:
-        """Return the answer to a request that runs a case; the case is sent once."""
+    def _to_send(self, case: Case) -> Case:
         if case.on_host and self._device.facts.processor != processor_hash():
-            raise KernelError(
+            refused = (
                 f"it is compiled for this machine's processor, and {self._device.facts.host} has another"
             )
-        was_sent = self._sent.get(case.position) == case
-        answer = self._request(RunCase(case.position, None if was_sent else to_send(case), step))
-        if isinstance(answer, CaseMissing):  # another client has used the device
-            answer = self._request(RunCase(case.position, to_send(case), step))
-        self._sent[case.position] = case
-        return _value(answer)
+            return dataclasses.replace(case, compiled=KernelError(refused))
+        return to_send(case)
 
-    def _ask(self, request: ClusterRequest) -> Any:
-        return _value(self._request(request))
+    def _ask(self, ask: Callable[[Executor], Any]) -> Any:
+        progress = self._request(StartWork(_AskOnce(ask), (), self._timeout_s))
+        values = progress.values
+        while progress.ended is None:
+            progress = self._request(GetProgress())
+            values += progress.values
+        value_of(progress.ended)
+        return values[0]
 
-    def _request(self, request: ClusterRequest) -> ClusterAnswer:
-        return self._cluster.request(self._device, self._session, self._timeout_s, request)
-
-
-def _value(answer: ClusterAnswer) -> Any:
-    """Return the value of an answer, or raise its error."""
-    if isinstance(answer, CaseMissing):
-        raise DeviceLostError("its Dask worker has lost a case that was just sent")
-    return value_of(answer)
+    def _request(self, request: ClusterRequest) -> WorkProgress:
+        return self._cluster.request(self._device, self._session, request)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
-"""What a Dask worker of cudamm does: it passes requests to cudamm's own worker process, one at a time.
+"""What a Dask worker of cudamm does: it works on cases that clients send, for one client at a time.
 
-The Dask worker never opens a device. A kernel that crashes or hangs costs its row, as on one machine.
+The work uses cudamm's own worker process. The Dask worker itself never opens a device: a kernel that crashes
+or hangs costs its row, as on one machine.
 """
 
 from __future__ import annotations
@@ -11,45 +12,75 @@ import hashlib
 import pickle
 import platform
 import socket
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cudamm
-from cudamm.errors import CudammError
+from cudamm.errors import DeviceLostError
 from cudamm.execution.portable_case import received
-from cudamm.execution.process_protocol import (
-    Failure,
-    FreeBytes,
-    LoadUnit,
-    MeasureFacts,
-    Release,
-    RunCase,
-    Success,
-    Verify,
-)
+from cudamm.execution.process_protocol import Answer, Failure, Success, answer_to
 
 if TYPE_CHECKING:
     from cudamm.execution.case import Case
+    from cudamm.execution.executor import Work
     from cudamm.execution.worker_executor import WorkerExecutor
 
 NAME = "cudamm"
 """Name under which a Dask worker has its `ClusterService`, and tells the scheduler its `WorkerFacts`."""
 
 
-@dataclass(frozen=True)
-class GetTarget:
-    """Request for the device's `Target`."""
+ANSWER_S = 0.5
+"""Time after which a request is answered with what the work has found so far, in seconds."""
+
+ABANDONED_S = 20.0
+"""Time without a request of the client after which its work is stopped, in seconds."""
 
 
 @dataclass(frozen=True)
-class CaseMissing:
-    """Answer to a request that names a case without sending it, if the Dask worker does not have the case."""
+class StartWork:
+    """Request to begin work for `Executor.carry_out`, after all work that was asked for earlier.
+
+    Attributes:
+        cases: cases as `to_send` makes them.
+        timeout_s: time limit for a launch, in seconds; None for the default.
+    """
+
+    work: Work[Any]
+    cases: Sequence[Case]
+    timeout_s: float | None
 
 
-ClusterRequest = GetTarget | FreeBytes | MeasureFacts | LoadUnit | Release | RunCase
-ClusterAnswer = Success | Failure | CaseMissing
+@dataclass(frozen=True)
+class GetProgress:
+    """Request for what the work of this client has found since the last answer."""
+
+
+@dataclass(frozen=True)
+class StopWork:
+    """Request to stop the work of this client, and to free the device's matrices."""
+
+
+ClusterRequest = StartWork | GetProgress | StopWork
+
+
+@dataclass(frozen=True)
+class WorkProgress:
+    """Answer to a request: the progress of the client's work since the last answer.
+
+    Attributes:
+        values: what the work has yielded.
+        doing: the description of its current step; empty before the first one.
+        ended: how the work ended; None if it goes on.
+    """
+
+    values: list[Any]
+    doing: str
+    ended: Answer | None
 
 
 @dataclass(frozen=True)
@@ -103,67 +134,92 @@ def processor_hash() -> str:
     return hashlib.sha256(processor().encode()).hexdigest()[:16]
 
 
+class _StartedWork:
+    """Work of one client that runs on the device, or waits for it."""
+
+    def __init__(self, request: StartWork) -> None:
+        self._request = request
+        self._values: deque[Any] = deque()
+        self._doing = ""
+        self._is_stopped = False
+        self._last_asked = time.monotonic()
+
+    def run(self, executor: WorkerExecutor) -> Answer:
+        """Do the work in this thread; return how it ended."""
+        executor.timeout_s = self._request.timeout_s
+        return answer_to(functools.partial(self._run, executor))
+
+    def _run(self, executor: WorkerExecutor) -> None:
+        if self._is_to_stop:
+            return
+        cases = [received(case) for case in self._request.cases]
+        for value in self._request.work(executor, cases, self._report):
+            self._values.append(value)
+            if self._is_to_stop:
+                return
+
+    def _report(self, doing: str) -> None:
+        self._doing = doing
+
+    @property
+    def _is_to_stop(self) -> bool:
+        return self._is_stopped or time.monotonic() - self._last_asked > ABANDONED_S
+
+    def stop(self) -> None:
+        """Have the work stop after the value that it is finding."""
+        self._is_stopped = True
+
+    async def progress(self, running: asyncio.Future[Answer]) -> WorkProgress:
+        """Return the progress since the last call, when the work ends or after `ANSWER_S`.
+
+        Args:
+            running: the call of `run`.
+        """
+        self._last_asked = time.monotonic()
+        await asyncio.wait([running], timeout=ANSWER_S)
+        ended = running.result() if running.done() else None
+        values = [self._values.popleft() for _ in range(len(self._values))]
+        return WorkProgress(values, self._doing, ended)
+
+
 class ClusterService:
-    """The requests of all clients to one device, one after the other."""
+    """The work of all clients on one device, one after the other."""
 
     def __init__(self, executor: WorkerExecutor) -> None:
         self._executor = executor
-        self._session = ""
-        self._cases: dict[int, Case] = {}
+        self._works: dict[str, tuple[_StartedWork, asyncio.Future[Answer]]] = {}
         self._thread = ThreadPoolExecutor(1)
 
-    async def answer(self, session: str, timeout_s: float | None, request: bytes) -> bytes:
-        """Return the pickled answer to a pickled request, after all earlier requests.
+    async def answer(self, session: str, request: bytes) -> bytes:
+        """Return the pickled answer to a pickled request.
 
         Args:
-            session: names the client and its numbering of cases.
-            timeout_s: time limit for a request that runs a case, in seconds; None for the default.
+            session: names the client, which has one work at a time.
         """
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._answer, session, timeout_s, request)
+        asked: ClusterRequest = pickle.loads(request)  # noqa: S301 - of a client, whom Dask trusts
+        if isinstance(asked, StopWork):
+            return pickle.dumps(self._stop(session))
+        if isinstance(asked, StartWork):
+            work = _StartedWork(asked)
+            self._works[session] = work, self._in_thread(functools.partial(work.run, self._executor))
+        if session not in self._works:
+            lost = DeviceLostError("its Dask worker does not know this work: it has been started again")
+            return pickle.dumps(WorkProgress([], "", Failure(lost)))
+        work, running = self._works[session]
+        progress = await work.progress(running)
+        if progress.ended is not None:
+            self._works.pop(session, None)
+        return pickle.dumps(progress)
 
-    def _answer(self, session: str, timeout_s: float | None, request: bytes) -> bytes:
-        if session != self._session:
-            self._session = session
-            self._cases.clear()
-        self._executor.timeout_s = timeout_s
-        answer: ClusterAnswer
-        try:
-            answer = self._perform(pickle.loads(request))  # noqa: S301 - of a client, whom Dask trusts
-        except CudammError as error:
-            answer = Failure(error)
-        return pickle.dumps(answer)
+    def _stop(self, session: str) -> WorkProgress:
+        if session in self._works:
+            work, _ = self._works.pop(session)
+            work.stop()
+        self._in_thread(functools.partial(answer_to, self._executor.release))
+        return WorkProgress([], "", Success(None))
 
-    def _perform(self, request: ClusterRequest) -> ClusterAnswer:
-        executor = self._executor
-        if isinstance(request, GetTarget):
-            return Success(executor.target)
-        if isinstance(request, FreeBytes):
-            return Success(executor.free_bytes())
-        if isinstance(request, MeasureFacts):
-            return Success(executor.facts())
-        if isinstance(request, LoadUnit):
-            return Success(executor.load(request.unit, request.seconds))
-        if isinstance(request, Release):
-            self._cases.clear()
-            executor.release()
-            return Success(None)
-        if request.case is not None:
-            self._cases[request.position] = received(request.case)
-        if request.position not in self._cases:
-            return CaseMissing()
-        case, step = self._cases[request.position], request.step
-        if isinstance(step, Verify):
-            return Success(executor.verify(case, thorough=step.thorough))
-        return Success(
-            executor.sample(
-                case,
-                samples=step.samples,
-                launches_per_sample=step.launches_per_sample,
-                cold=step.cold,
-                check=step.check,
-            )
-        )
+    def _in_thread(self, function: Callable[[], Answer]) -> asyncio.Future[Answer]:
+        return asyncio.get_running_loop().run_in_executor(self._thread, function)
 
     def close(self) -> None:
         """Kill the worker process."""
@@ -171,7 +227,7 @@ class ClusterService:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
-async def perform(session: str, timeout_s: float | None, request: bytes, dask_worker: Any) -> bytes:
+async def perform(session: str, request: bytes, dask_worker: Any) -> bytes:
     """Answer a request in a Dask worker, to which Dask sends the name of this function."""
     service: ClusterService = dask_worker.extensions[NAME]
-    return await service.answer(session, timeout_s, request)
+    return await service.answer(session, request)

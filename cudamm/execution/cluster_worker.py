@@ -49,6 +49,8 @@ async def _serve(settings: WorkerSettings, executor: WorkerExecutor) -> None:
     distributed = import_distributed()
     info = executor.target.info
     nvcc = find_nvcc()
+    # Results name their devices as the client does.
+    executor.target.info = dataclasses.replace(info, spec=settings.name, note="")
     compiler = str(info.properties.get("compiler") or nvcc or "")
     facts = facts_of(info.kind, info.name, str(info.properties.get("driver") or ""), compiler)
     try:

@@ -1,9 +1,9 @@
-"""Interface of the executors, which run cases in this process or in a worker process."""
+"""Interface of the executors, which run cases in this process, in a worker process, or on another host."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from cudamm.execution.case import Case, Verdict
 
 Entered = TypeVar("Entered")
+T = TypeVar("T")
+
+Report = Callable[[str], None]
+"""Function that is called with a description before each step."""
+
+Work = Callable[["LocalExecutor", "Iterable[Case]", Report], Iterator[T]]
+"""Work on cases: it is called on the host of a device, and yields what it finds."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +169,28 @@ class Executor(Executors):
         Raises:
             KernelError: a launch or a query of the device's state fails.
         """
+
+    @abstractmethod
+    def carry_out(self, work: Work[T], cases: Iterable[Case], report: Report) -> Iterator[T]:
+        """Do work on cases, and yield its values as they come.
+
+        The work runs on the host of the device: it waits for no network between its steps. It has to be
+        a value that can be pickled, such as a dataclass with a method `__call__`.
+
+        Raises:
+            DeviceLostError: the device, or its host, cannot be used any more.
+        """
+
+
+class LocalExecutor(Executor):
+    """An executor on a device of this host."""
+
+    warm_until = 0.0
+    """Time of `time.monotonic` until which the device counts as warm, because it has just worked."""
+
+    def carry_out(self, work: Work[T], cases: Iterable[Case], report: Report) -> Iterator[T]:
+        """Do work on cases, and yield its values as they come."""
+        return work(self, cases, report)
 
     @abstractmethod
     def verify(self, case: Case, *, thorough: bool) -> Verdict:

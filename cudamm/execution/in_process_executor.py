@@ -14,7 +14,7 @@ from cudamm.devices.device import Device, Load, LoadedUnit, Run, Target, padded
 from cudamm.devices.find_device import host
 from cudamm.errors import CudammError, KernelError
 from cudamm.execution.case import Case, Verdict
-from cudamm.execution.executor import Executor, Facts, SampleBatch
+from cudamm.execution.executor import Facts, LocalExecutor, SampleBatch
 from cudamm.execution.judge import verify
 from cudamm.execution.precision_judge import PrecisionJudge
 from cudamm.execution.timed_launches import TimedLaunches, TimedSamples
@@ -50,7 +50,7 @@ class _OpenRun:
     timed: TimedLaunches
 
 
-class InProcessExecutor(Executor):
+class InProcessExecutor(LocalExecutor):
     """An executor that runs cases in this process."""
 
     def __init__(self, device: Device[Any], expected: Expected | None = None) -> None:

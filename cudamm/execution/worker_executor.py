@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cudamm.compile.confinement import kernel_command, kernel_output
 from cudamm.compile.process_group import STEP_S, kill_group, start_mortal_group, stop_if_asked
 from cudamm.errors import DeviceLostError, HangError, KernelError, NoDeviceError, signal_name
-from cudamm.execution.executor import Executor, Facts, SampleBatch
+from cudamm.execution.executor import Facts, LocalExecutor, SampleBatch
 from cudamm.execution.module_command import module_command
 from cudamm.execution.process_protocol import (
     Answer,
@@ -69,7 +69,7 @@ ExpectedProblem = tuple[str, str, int, str]
 """Size, element type, seed and kind of inputs of the problem that will be requested first."""
 
 
-class WorkerExecutor(Executor):
+class WorkerExecutor(LocalExecutor):
     """An executor that runs cases in a worker process."""
 
     def __init__(

@@ -20,7 +20,7 @@ from cudamm.compile.program import program
 from cudamm.devices.device import DeviceInfo
 from cudamm.devices.find_device import gpu_index, has_driver, host
 from cudamm.errors import KernelError, NoDeviceError, UsageError
-from cudamm.execution.executor import Executor
+from cudamm.execution.executor import LocalExecutor
 from cudamm.execution.prepare import Progress
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.grading.assignment import Assignment, shown
@@ -232,9 +232,9 @@ def _outcomes(
         variant = variant_of(submission, assignment)
         _check_compiles(variant, submission, tests)
         with contextlib.ExitStack() as opened:
-            started: dict[str, Executor] = {}
+            started: dict[str, LocalExecutor] = {}
 
-            def worker(name: str) -> Executor:
+            def worker(name: str) -> LocalExecutor:
                 if name not in started:
                     started[name] = opened.enter_context(WorkerExecutor(name, limits.run_s))
                 return started[name]

@@ -17,7 +17,7 @@ from cudamm.compile.nvcc_compiler import compile_for_gpu
 from cudamm.compile.program import program
 from cudamm.devices.observation import Access
 from cudamm.errors import HangError, KernelError, RequirementError, UsageError
-from cudamm.execution.executor import Executor
+from cudamm.execution.executor import LocalExecutor
 from cudamm.grading.graded_test import (
     BANK_CONFLICTS,
     GLOBAL_BYTES,
@@ -54,7 +54,7 @@ class TestRuns:
         variant: Variant,
         tests: Sequence[GradedTest],
         run_s: float,
-        worker: Callable[[str], Executor],
+        worker: Callable[[str], LocalExecutor],
         gpu: str,
         shortened: Callable[[str], str],
     ) -> None:

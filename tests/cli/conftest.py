@@ -106,7 +106,7 @@ def no_exact_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 @pytest.fixture(autouse=True)
 def no_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have commands time each variant at once, without launching it for 100 ms first."""
-    monkeypatch.setattr("cudamm.benchmark.measure.WARM_UP_MS", 0.0)
+    monkeypatch.setattr("cudamm.benchmark.measure_in_turn.WARM_UP_MS", 0.0)
 
 
 def no_figures(cases: Sequence[Any], architecture: Architecture, *_: Any) -> list[ExactFigures]:

@@ -1,6 +1,6 @@
 """The rules for dropping a variant of a sweep early, because it is clearly slower than the best.
 
-Each rule is a function of plain numbers. `measure` applies the rules.
+Each rule is a function of plain numbers. `measure_in_turn` applies the rules.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from cudamm.benchmark.finalists import finalists, key_of, problem_of
@@ -24,11 +24,14 @@ from cudamm.execution.shared_cases import SharedCases
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 
-SHARE_AT_ONCE = 8
-"""Number of cases of a shared problem that a device takes at once, verifies, and measures in turn.
+MOST_AT_ONCE = 8
+"""Maximum number of cases of a shared problem that a device takes at once, verifies, and measures in turn.
 
 A device that verified more of them would leave devices that open later, or are faster, without work.
 """
+
+TAKEN_SHARE = 0.5
+"""Share of a fair part of the remaining cases that a device takes at once: towards the end it takes few."""
 
 
 def bench(
@@ -73,6 +76,7 @@ class _SharedBenchmark:
         self._has_several = len(executors.members) > 1
         self._finished = 0
         self._results = {case.problem: _of_problem(case.problem, kept) for case in planned}
+        self._unmeasured = Counter(case.problem for case in planned)
         self._compiled: dict[int, Case] = {}
         self._alone: dict[Problem, list[Case]] = {case.problem: [] for case in planned}
 
@@ -120,17 +124,23 @@ class _SharedBenchmark:
 
     def _measure(self, member: Executor, problem: Problem) -> Iterator[Result]:
         """Measure cases of a problem that no other device has taken, until there are none."""
-        most = SHARE_AT_ONCE if self._has_several and self._settings.shares_variants else None
         unfinished: dict[int, Case] = {}
         try:
             while self._cases.may_have(problem):
-                taken = itertools.islice(self._taken(problem, unfinished), most)
+                taken = itertools.islice(self._taken(problem, unfinished), self._most_at_once(problem))
                 for result in self._in_turn(member, problem, taken):
                     del unfinished[result.position]
                     yield result
         except DeviceLostError:
             self._cases.put_back(unfinished.values())
             raise
+
+    def _most_at_once(self, problem: Problem) -> int | None:
+        """Return the number of a problem's cases that a device takes now; None for all."""
+        if not (self._has_several and self._settings.shares_variants):
+            return None
+        fair_part = self._unmeasured[problem] / len(self._executors.members)
+        return max(1, min(MOST_AT_ONCE, round(TAKEN_SHARE * fair_part)))
 
     def _in_turn(self, member: Executor, problem: Problem, cases: Iterable[Case]) -> Iterator[Result]:
         work = MeasureInTurn(self._settings, known_medians(tuple(self._results[problem])))
@@ -166,6 +176,7 @@ class _SharedBenchmark:
                 self._executors.remove(member, error)
 
     def _keep(self, problem: Problem, result: Result) -> Result:
+        self._unmeasured[problem] -= 1
         self._results[problem].append(result)
         self._finished += 1
         return result

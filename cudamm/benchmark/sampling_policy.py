@@ -1,7 +1,7 @@
 """The rules of sampling: warm-up, launches per sample, when sampling ends, samples per turn, retakes.
 
-Each rule is a function of plain numbers and stands below the constants that it uses. `measure` applies the
-rules.
+Each rule is a function of plain numbers and stands below the constants that it uses. `measure_in_turn`
+applies the rules.
 """
 
 from __future__ import annotations

@@ -284,8 +284,8 @@ class ClusterExecutor(Executor):
     def carry_out(self, work: Work[T], cases: Iterable[Case], report: Report) -> Iterator[T]:
         """Have the Dask worker do work on cases, which are sent when all of them are compiled."""
         sent = [self._to_send(case) for case in cases]
-        progress = self._request(StartWork(work, sent, self._timeout_s)) if sent else None
-        while progress is not None:
+        progress = self._request(StartWork(work, sent, self._timeout_s))
+        while True:
             if progress.doing:
                 report(progress.doing)
             yield from progress.values
@@ -318,13 +318,8 @@ class ClusterExecutor(Executor):
         return to_send(case)
 
     def _ask(self, ask: Callable[[Executor], Any]) -> Any:
-        progress = self._request(StartWork(_AskOnce(ask), (), self._timeout_s))
-        values = progress.values
-        while progress.ended is None:
-            progress = self._request(GetProgress())
-            values += progress.values
-        value_of(progress.ended)
-        return values[0]
+        (value,) = self.carry_out(_AskOnce(ask), (), lambda _: None)
+        return value
 
     def _request(self, request: ClusterRequest) -> WorkProgress:
         return self._cluster.request(self._device, self._session, request)

@@ -77,12 +77,15 @@ def import_distributed() -> Any:
     import warnings
 
     try:
+        import dask
         import distributed
         from distributed.versions import VersionMismatchWarning
     except ImportError as error:
         raise NoDeviceError(
             f"a cluster needs Dask, which cannot be imported ({error}): pip install 'cudamm[cluster]'"
         ) from None
+    # Dask would look at each worker 50 to 100 times a second; kernels are timed on its host.
+    dask.config.set({"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"})
     # Dask sets the levels of some loggers by their names; later loggers take those of their parents.
     parents = ("distributed", "tornado", "asyncio")
     for name in (*parents, *logging.root.manager.loggerDict):

@@ -20,7 +20,7 @@ import msgspec
 import cudamm
 from cudamm.compile.compiler_process import temporary_folder
 from cudamm.compile.process_group import STEP_S, stop_if_asked
-from cudamm.devices.device import Load, LoadedUnit, Target
+from cudamm.devices.device import DeviceInfo, Load, LoadedUnit, Target
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.devices.remote_gpu import RemoteGpuTarget
 from cudamm.errors import DeviceLostError, KernelError, NoDeviceError
@@ -35,6 +35,7 @@ from cudamm.execution.cluster_service import (
     processor_hash,
     source_hash,
 )
+from cudamm.execution.cluster_worker import DEVICE
 from cudamm.execution.dask_workers import DaskWorker, dask_workers
 from cudamm.execution.executor import Executor, Facts, SampleBatch
 from cudamm.execution.portable_case import to_send
@@ -72,11 +73,13 @@ class ClusterDevice:
     Attributes:
         name: name of the Dask worker, such as `node1/gpu:0`.
         address: address of the Dask worker.
+        info: description of the device, whose `spec` is the name of the Dask worker.
     """
 
     name: str
     address: str
     facts: WorkerFacts
+    info: DeviceInfo
 
 
 class EventLoop:
@@ -173,8 +176,11 @@ class Cluster:
         for address, worker in self._identity["workers"].items():
             if NAME in worker:
                 _check_version(worker[NAME], str(worker["name"]))
+                name = str(worker["name"])
                 facts = msgspec.convert(worker[NAME], WorkerFacts)
-                found.append(ClusterDevice(str(worker["name"]), address, facts))
+                info = msgspec.convert(worker[DEVICE], DeviceInfo)
+                info = dataclasses.replace(info, spec=name, note="")
+                found.append(ClusterDevice(name, address, facts, info))
         return sorted(found, key=lambda device: device.name)
 
     def has(self, device: ClusterDevice) -> bool:

@@ -83,7 +83,7 @@ def _run_on_cluster(
     from cudamm.execution.cluster_executor import ClusterExecutor
     from cudamm.execution.executor_group import ExecutorGroup
 
-    with connection_to(cluster, None if spec == "auto" else spec, most_devices) as found:
+    with connection_to(cluster, None if spec == "auto" else spec, outputs, most_devices) as found:
         kinds: dict[tuple[str, str], list[ClusterExecutor]] = {}
         for device in found.devices():
             executor = ClusterExecutor(found, device, timeout_s, runs_here=cluster.is_local)
@@ -103,9 +103,11 @@ def _run_on_cluster(
 
 @contextlib.contextmanager
 def connection_to(
-    cluster: ClusterChoice, spec: str | None, most_devices: int | None = None
+    cluster: ClusterChoice, spec: str | None, outputs: OutputOptions, most_devices: int | None = None
 ) -> Iterator[Cluster]:
     """Yield a connection to a cluster, which is started first if it is one of this machine.
+
+    The address of the scheduler's dashboard is printed on standard error, unless `--quiet` is given.
 
     Args:
         spec: value of `--device`; None if the option is not given.
@@ -114,8 +116,11 @@ def connection_to(
     Raises:
         UsageError: devices of this machine are named for a cluster elsewhere.
     """
+    from rich.markup import escape
+
     from cudamm.execution.cluster_executor import connected_to, local_cluster
     from cudamm.execution.dask_workers import specs_of
+    from cudamm.output.console import messages
 
     if spec is not None and not cluster.is_local:
         raise UsageError(
@@ -127,6 +132,8 @@ def connection_to(
     else:
         connection = connected_to(cluster.address())
     with connection as found:
+        if not outputs.quiet and (dashboard := found.dashboard()):
+            messages().print(f"cudamm: the dashboard of the scheduler is {escape(dashboard)}", soft_wrap=True)
         yield found
 
 

@@ -48,7 +48,7 @@ def devices_command(device_spec: str | None, cluster: ClusterChoice, outputs: Ou
     with AllAtOnce(outputs) as output:
         head = {"schema": SCHEMA, "environment": environment()}
         if cluster.place:
-            with connection_to(cluster, device_spec) as found:
+            with connection_to(cluster, device_spec, outputs) as found:
                 rows = [tables.ClusterRow(d.info, d.facts.host, d.facts.compiler) for d in found.devices()]
             output.present(
                 lambda console: tables.render_cluster(console, rows), head, [row.record() for row in rows]

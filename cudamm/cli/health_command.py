@@ -97,7 +97,7 @@ def _of_cluster(
     from cudamm.execution.cluster_executor import ClusterExecutor
     from cudamm.output.console import messages
 
-    with connection_to(cluster, device_spec) as found, contextlib.ExitStack() as opened:
+    with connection_to(cluster, device_spec, outputs) as found, contextlib.ExitStack() as opened:
         devices = found.devices()
         others = ", ".join(device.name for device in devices if device.facts.kind != "gpu")
         gpus = [device for device in devices if device.facts.kind == "gpu"]

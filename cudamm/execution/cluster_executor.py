@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
+import json
 import pickle
 import threading
 import time
@@ -59,6 +60,9 @@ LOOK_S = 1.0
 
 RELEASE_S = 1.0
 """Time limit for a Dask worker to free its matrices, and for the scheduler to let go, in seconds."""
+
+DASHBOARD_S = 1.0
+"""Time limit for the answer of a scheduler's dashboard, in seconds."""
 
 JOIN_S = 120.0
 """Time limit for the devices of this machine to open and to join, in seconds."""
@@ -182,6 +186,32 @@ class Cluster:
                 info = dataclasses.replace(info, spec=name, note="")
                 found.append(ClusterDevice(name, address, facts, info))
         return sorted(found, key=lambda device: device.name)
+
+    def dashboard(self) -> str:
+        """Return the address of the scheduler's dashboard; empty if this machine reaches none.
+
+        A scheduler has an HTTP server also if it has no dashboard, because of `--no-dashboard` or because
+        Bokeh is not installed. Only a dashboard has a list of plots.
+        """
+        import dask
+        from tornado.httpclient import AsyncHTTPClient, HTTPError
+
+        port = self._identity.get("services", {}).get("dashboard")
+        if not port:
+            return ""
+        host = self._address.uri.partition("://")[2].rpartition(":")[0]
+        scheme = "https" if dask.config.get("distributed.scheduler.dashboard.tls.cert", None) else "http"
+        server = f"{scheme}://{host}:{port}"
+        try:
+            answer = self._loop.run(
+                lambda: AsyncHTTPClient().fetch(
+                    f"{server}/individual-plots.json", connect_timeout=DASHBOARD_S,
+                    request_timeout=DASHBOARD_S, validate_cert=False,
+                )
+            )  # fmt: skip
+            return f"{server}/status" if json.loads(answer.body) else ""
+        except (HTTPError, OSError, ValueError):
+            return ""
 
     def has(self, device: ClusterDevice) -> bool:
         """Return whether the scheduler answers, and still had a worker when it was last asked."""

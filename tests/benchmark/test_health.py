@@ -162,7 +162,7 @@ def cluster_health(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         infos = [member.device.info for member in members]
         devices = [SimpleNamespace(name=info.spec, facts=SimpleNamespace(kind=info.kind)) for info in infos]
         by_name = dict(zip([info.spec for info in infos], members, strict=True))
-        cluster = SimpleNamespace(devices=lambda: devices)
+        cluster = SimpleNamespace(devices=lambda: devices, dashboard=str)
         monkeypatch.setattr(
             "cudamm.execution.cluster_executor.connected_to", lambda _: contextlib.nullcontext(cluster)
         )

@@ -34,12 +34,15 @@ def gpu(host: str, number: int = 0, *, driver: str = "580.65", compiler: str = "
 def scheduler_with(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     """Return a function that has a scheduler list these devices, and returns the connected addresses."""
 
-    def arrange(*devices: ClusterDevice) -> list[str]:
+    def arrange(*devices: ClusterDevice, dashboard: str = "") -> list[str]:
         connected: list[str] = []
 
         class StandIn:
             def devices(self) -> list[ClusterDevice]:
                 return list(devices)
+
+            def dashboard(self) -> str:
+                return dashboard
 
         @contextlib.contextmanager
         def connected_to(address: Any) -> Iterator[StandIn]:
@@ -125,3 +128,13 @@ def test_a_worker_names_the_compiler_of_its_host(monkeypatch: pytest.MonkeyPatch
     assert compiler(info, None) == ""
     assert compiler(info, nvcc, None) == "/opt/nvcc, which does not run"
     assert compiler(DeviceInfo("cpu", "cpu", "EPYC", {"compiler": "g++ 12"}), nvcc) == "g++ 12"
+
+
+def test_the_dashboard_is_named_once_on_standard_error(
+    run: Any, scheduler_with: Callable[..., list[str]]
+) -> None:
+    scheduler_with(gpu("node1"), dashboard="http://node1:8787/status")
+    ended = run(f"devices --cluster {ADDRESS} --json -")
+    assert ended.stderr == "cudamm: the dashboard of the scheduler is http://node1:8787/status\n"
+    assert len(ended.records) == 1 and "8787" not in ended.stdout
+    assert run(f"devices --cluster {ADDRESS} --quiet").stderr == ""

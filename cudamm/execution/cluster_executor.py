@@ -268,8 +268,11 @@ def _check_version(facts: dict[str, Any], name: str) -> None:
     what = f"cudamm {there}, and this machine has {here}"
     if there == here:
         what = f"cudamm {here} with other source files than this machine"
+    place = name
+    if facts.get("driver"):
+        place = f"{name}; driver {facts['driver']}, {facts.get('compiler') or 'no compiler'}"
     raise NoDeviceError(
-        f"{facts.get('host')} ({name}) has {what}: install the same cudamm on both, and start cudamm worker "
+        f"{facts.get('host')} ({place}) has {what}: install the same cudamm on both, and start cudamm worker "
         "there again"
     )
 

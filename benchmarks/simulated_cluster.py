@@ -33,6 +33,7 @@ from cudamm.devices.device import DeviceInfo, Load, LoadedUnit, Target
 from cudamm.execution.case import Case, Verdict
 from cudamm.execution.cluster_executor import Cluster, ClusterExecutor, connected_to
 from cudamm.execution.cluster_service import NAME, ClusterService, facts_of
+from cudamm.execution.cluster_worker import DEVICE
 from cudamm.execution.executor import Facts, LocalExecutor, Report, SampleBatch
 from cudamm.execution.executor_group import ExecutorGroup
 from cudamm.execution.scheduler_address import import_distributed, scheduler_address
@@ -157,6 +158,7 @@ async def serve(address: str, first: int, count: int, launch_ms: float) -> None:
     # A real worker has a host for itself, and looks at it twice a second.
     dask.config.set({"distributed.admin.system-monitor.interval": "60s"})
     facts = dataclasses.asdict(facts_of("gpu", "a simulated GPU", "", ""))
+    info = dataclasses.asdict(SimulatedTarget("gpu").info)
     workers = []
     for number in range(first, first + count):
         name = f"node/gpu:{number}"
@@ -165,7 +167,7 @@ async def serve(address: str, first: int, count: int, launch_ms: float) -> None:
             await distributed.Worker(
                 address, name=name, nthreads=1, memory_limit=0, host="127.0.0.1",
                 dashboard_address="127.0.0.1:0", extensions={NAME: lambda _, service=service: service},
-                startup_information={NAME: lambda _: facts},
+                startup_information={NAME: lambda _: facts, DEVICE: lambda _: info},
             )
         )  # fmt: skip
     await asyncio.gather(*(worker.finished() for worker in workers))

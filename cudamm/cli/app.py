@@ -51,7 +51,7 @@ COMMANDS = {
         "reproduce": "Run a course's experiment beside its published figures.",
     },
     "Machine": {
-        "devices": "List this machine's GPUs and processor, with their properties.",
+        "devices": "List the GPUs and the processor here, or a cluster's devices.",
         "health": "Load every GPU, and name those that are slower than their like.",
         "worker": "Join this host's GPUs to a cluster, for sweep --cluster.",
         "doctor": "Check whether cudamm can run here, and what to repair.",

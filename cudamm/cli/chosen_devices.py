@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from cudamm.cli.cluster_options import LOCAL, ClusterChoice
@@ -13,6 +13,7 @@ from cudamm.devices.named_devices import ALL, DeviceKind, named_kinds, names_sev
 from cudamm.errors import CudammError, UsageError
 
 if TYPE_CHECKING:
+    from cudamm.execution.cluster_executor import Cluster
     from cudamm.execution.executor import Executors
     from cudamm.execution.worker_executor import ExpectedProblem, WorkerExecutor
 
@@ -79,21 +80,10 @@ def _run_on_cluster(
     run: Callable[[Executors], int],
 ) -> int:
     """Call `run` with the executors of each kind of the cluster's devices."""
-    from cudamm.execution.cluster_executor import ClusterExecutor, connected_to, local_cluster
-    from cudamm.execution.dask_workers import specs_of
+    from cudamm.execution.cluster_executor import ClusterExecutor
     from cudamm.execution.executor_group import ExecutorGroup
 
-    if spec != "auto" and not cluster.is_local:
-        raise UsageError(
-            f"--device {spec} names devices of this machine, and --cluster {cluster.place} those of its "
-            f"workers: leave out --device, or use --cluster {LOCAL}"
-        )
-    if cluster.is_local:
-        specs = specs_of(ALL if spec == "auto" else spec)
-        connection = local_cluster(specs[:most_devices])
-    else:
-        connection = connected_to(cluster.address())
-    with connection as found:
+    with connection_to(cluster, None if spec == "auto" else spec, outputs, most_devices) as found:
         kinds: dict[tuple[str, str], list[ClusterExecutor]] = {}
         for device in found.devices():
             executor = ClusterExecutor(found, device, timeout_s, runs_here=cluster.is_local)
@@ -109,6 +99,42 @@ def _run_on_cluster(
             with contextlib.closing(ExecutorGroup(members[:most_devices])) as executors:
                 status = max(status, run(executors))
     return status
+
+
+@contextlib.contextmanager
+def connection_to(
+    cluster: ClusterChoice, spec: str | None, outputs: OutputOptions, most_devices: int | None = None
+) -> Iterator[Cluster]:
+    """Yield a connection to a cluster, which is started first if it is one of this machine.
+
+    The address of the scheduler's dashboard is printed on standard error, unless `--quiet` is given.
+
+    Args:
+        spec: value of `--device`; None if the option is not given.
+        most_devices: number of this machine's devices that join; None: all.
+
+    Raises:
+        UsageError: devices of this machine are named for a cluster elsewhere.
+    """
+    from rich.markup import escape
+
+    from cudamm.execution.cluster_executor import connected_to, local_cluster
+    from cudamm.execution.dask_workers import specs_of
+    from cudamm.output.console import messages
+
+    if spec is not None and not cluster.is_local:
+        raise UsageError(
+            f"--device {spec} names devices of this machine, and --cluster {cluster.place} those of its "
+            f"workers: leave out --device, or use --cluster {LOCAL}"
+        )
+    if cluster.is_local:
+        connection = local_cluster(specs_of(spec or ALL)[:most_devices])
+    else:
+        connection = connected_to(cluster.address())
+    with connection as found:
+        if not outputs.quiet and (dashboard := found.dashboard()):
+            messages().print(f"cudamm: the dashboard of the scheduler is {escape(dashboard)}", soft_wrap=True)
+        yield found
 
 
 def _group(

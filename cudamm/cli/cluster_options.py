@@ -81,8 +81,8 @@ def cluster_options(command: Command) -> Command:
         "Cluster",
         option(
             "--cluster", metavar="ADDRESS", show_default="none",
-            help="Instead of --device: the Dask scheduler tcp://HOST:PORT, the file that it has written, or "
-            "local, which starts one for the GPUs of this machine, or for those of --device.",
+            help="Use the devices of a cluster: the Dask scheduler tcp://HOST:PORT, the file that it has "
+            "written, or local, which starts one for the GPUs of this machine, or for those of --device.",
         ),
         *safety_options,
     )  # fmt: skip

@@ -20,6 +20,9 @@ from cudamm.errors import FAILED_RESULT, UsageError, signal_name
 if TYPE_CHECKING:
     from cudamm.execution.dask_workers import DaskWorker
 
+MOST_RESTARTS = 3
+"""Number of times that the Dask worker of a device is started again after it has died."""
+
 
 @cloup.command()
 @option_group(
@@ -70,7 +73,9 @@ def worker_command(
     Join each GPU of this host to a Dask scheduler, so that sweep, tune, bench and verify can use it with
     --cluster. Each GPU has a Dask worker, and this worker has a process of cudamm that runs the kernels.
 
-    The command ends when the scheduler ends. Exit status: 0 then, 1 if a worker was killed, 3 if the
+    A Dask worker that dies is started again, at most three times for each device.
+
+    The command ends when the scheduler ends. Exit status: 0 then, 1 if a worker has died once more, 3 if the
     scheduler does not answer or a device cannot be used.
     """
     import socket
@@ -95,11 +100,8 @@ def worker_command(
 
 
 def _wait(workers: Sequence[DaskWorker]) -> int:
-    """Report each worker that ends before the scheduler; return the exit status when all have ended."""
-    from rich.markup import escape
-
+    """Start workers that die again, and report each; return the exit status when all have ended."""
     from cudamm.compile.process_group import STEP_S
-    from cudamm.output.console import messages
 
     status, running = 0, list(workers)
     while running:
@@ -108,10 +110,25 @@ def _wait(workers: Sequence[DaskWorker]) -> int:
             ended = worker.process.poll()
             if ended is None:
                 continue
+            has_died = ended < 0 or ended == FAILED_RESULT  # else it has reported why it ends
+            if has_died and worker.restarts < MOST_RESTARTS:
+                worker.start_again()
+                _report(worker, ended, f"is started again ({worker.restarts} of {MOST_RESTARTS})")
+                continue
             running.remove(worker)
-            status = max(status, ended if ended >= 0 else FAILED_RESULT)
-            if ended < 0:
-                others = f"; {len(running)} go on" if running else ""
-                killed = f"the Dask worker {escape(worker.name)} was killed by {signal_name(-ended)}"
-                messages().print(f"cudamm: {killed}{others}", soft_wrap=True)
+            status = max(status, FAILED_RESULT if has_died else ended)
+            if has_died:
+                others = f"; {len(running)} of {len(workers)} Dask workers still run" if running else ""
+                _report(worker, ended, f"is not started again after {MOST_RESTARTS} restarts{others}")
     return status
+
+
+def _report(worker: DaskWorker, ended: int, consequence: str) -> None:
+    """Print a line about a worker that has died."""
+    from rich.markup import escape
+
+    from cudamm.output.console import messages
+
+    how = f"was killed by {signal_name(-ended)}" if ended < 0 else f"ended with status {ended}"
+    line = f"cudamm: the Dask worker {escape(worker.name)} {how}, and {consequence}"
+    messages().print(line, soft_wrap=True)

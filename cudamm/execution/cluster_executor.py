@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
+import json
 import operator
 import pickle
 import threading
@@ -21,7 +22,7 @@ import msgspec
 import cudamm
 from cudamm.compile.compiler_process import temporary_folder
 from cudamm.compile.process_group import STEP_S, stop_if_asked
-from cudamm.devices.device import Load, LoadedUnit, Target
+from cudamm.devices.device import DeviceInfo, Load, LoadedUnit, Target
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.devices.remote_gpu import RemoteGpuTarget
 from cudamm.errors import DeviceLostError, KernelError, NoDeviceError
@@ -37,6 +38,7 @@ from cudamm.execution.cluster_service import (
     processor_hash,
     source_hash,
 )
+from cudamm.execution.cluster_worker import DEVICE
 from cudamm.execution.dask_workers import DaskWorker, dask_workers
 from cudamm.execution.executor import Executor, Facts, Report, Work
 from cudamm.execution.portable_case import to_send
@@ -52,6 +54,9 @@ LOOK_S = 1.0
 RELEASE_S = 1.0
 """Time limit for a Dask worker to free its matrices, and for the scheduler to let go, in seconds."""
 
+DASHBOARD_S = 1.0
+"""Time limit for the answer of a scheduler's dashboard, in seconds."""
+
 JOIN_S = 120.0
 """Time limit for the devices of this machine to open and to join, in seconds."""
 
@@ -65,11 +70,13 @@ class ClusterDevice:
     Attributes:
         name: name of the Dask worker, such as `node1/gpu:0`.
         address: address of the Dask worker.
+        info: description of the device, whose `spec` is the name of the Dask worker.
     """
 
     name: str
     address: str
     facts: WorkerFacts
+    info: DeviceInfo
 
 
 class EventLoop:
@@ -166,9 +173,38 @@ class Cluster:
         for address, worker in self._identity["workers"].items():
             if NAME in worker:
                 _check_version(worker[NAME], str(worker["name"]))
+                name = str(worker["name"])
                 facts = msgspec.convert(worker[NAME], WorkerFacts)
-                found.append(ClusterDevice(str(worker["name"]), address, facts))
+                info = msgspec.convert(worker[DEVICE], DeviceInfo)
+                info = dataclasses.replace(info, spec=name, note="")
+                found.append(ClusterDevice(name, address, facts, info))
         return sorted(found, key=lambda device: device.name)
+
+    def dashboard(self) -> str:
+        """Return the address of the scheduler's dashboard; empty if this machine reaches none.
+
+        A scheduler has an HTTP server also if it has no dashboard, because of `--no-dashboard` or because
+        Bokeh is not installed. Only a dashboard has a list of plots.
+        """
+        import dask
+        from tornado.httpclient import AsyncHTTPClient, HTTPError
+
+        port = self._identity.get("services", {}).get("dashboard")
+        if not port:
+            return ""
+        host = self._address.uri.partition("://")[2].rpartition(":")[0]
+        scheme = "https" if dask.config.get("distributed.scheduler.dashboard.tls.cert", None) else "http"
+        server = f"{scheme}://{host}:{port}"
+        try:
+            answer = self._loop.run(
+                lambda: AsyncHTTPClient().fetch(
+                    f"{server}/individual-plots.json", connect_timeout=DASHBOARD_S,
+                    request_timeout=DASHBOARD_S, validate_cert=False,
+                )
+            )  # fmt: skip
+            return f"{server}/status" if json.loads(answer.body) else ""
+        except (HTTPError, OSError, ValueError):
+            return ""
 
     def has(self, device: ClusterDevice) -> bool:
         """Return whether the scheduler answers, and still had a worker when it was last asked."""
@@ -221,8 +257,11 @@ def _check_version(facts: dict[str, Any], name: str) -> None:
     what = f"cudamm {there}, and this machine has {here}"
     if there == here:
         what = f"cudamm {here} with other source files than this machine"
+    place = name
+    if facts.get("driver"):
+        place = f"{name}; driver {facts['driver']}, {facts.get('compiler') or 'no compiler'}"
     raise NoDeviceError(
-        f"{facts.get('host')} ({name}) has {what}: install the same cudamm on both, and start cudamm worker "
+        f"{facts.get('host')} ({place}) has {what}: install the same cudamm on both, and start cudamm worker "
         "there again"
     )
 

@@ -15,11 +15,15 @@ from typing import Any, NoReturn
 import msgspec
 
 from cudamm.compile.process_group import end_with_parent
-from cudamm.compile.toolkit import find_nvcc
+from cudamm.compile.toolkit import find_nvcc, nvcc_version
+from cudamm.devices.device import DeviceInfo
 from cudamm.errors import CudammError, NoDeviceError
 from cudamm.execution.cluster_service import NAME, ClusterService, facts_of
 from cudamm.execution.scheduler_address import CONNECT_S, SchedulerAddress, import_distributed
 from cudamm.execution.worker_executor import WorkerExecutor
+
+DEVICE = "cudamm device"
+"""Name under which a Dask worker tells the scheduler the `DeviceInfo` of its device."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +44,20 @@ class WorkerSettings:
     reports: bool
 
 
+def compiler_for(info: DeviceInfo) -> str:
+    """Return the compiler on this host that compiles for a device, with its version; empty without one."""
+    if info.kind == "cpu":
+        return str(info.properties["compiler"])
+    nvcc = find_nvcc()
+    if nvcc is None:
+        return ""
+    try:
+        major, minor = nvcc_version(nvcc)
+    except NoDeviceError:
+        return f"{nvcc}, which does not run"
+    return f"nvcc {major}.{minor}"
+
+
 async def _serve(settings: WorkerSettings, executor: WorkerExecutor) -> None:
     """Run a Dask worker until its scheduler ends.
 
@@ -48,11 +66,9 @@ async def _serve(settings: WorkerSettings, executor: WorkerExecutor) -> None:
     """
     distributed = import_distributed()
     info = executor.target.info
-    nvcc = find_nvcc()
+    facts = facts_of(info.kind, info.name, str(info.properties.get("driver") or ""), compiler_for(info))
     # Results name their devices as the client does.
     executor.target.info = dataclasses.replace(info, spec=settings.name, note="")
-    compiler = str(info.properties.get("compiler") or nvcc or "")
-    facts = facts_of(info.kind, info.name, str(info.properties.get("driver") or ""), compiler)
     try:
         worker: Any = await distributed.Worker(
             settings.address.uri,
@@ -67,7 +83,10 @@ async def _serve(settings: WorkerSettings, executor: WorkerExecutor) -> None:
             security=settings.address.security(),
             death_timeout=CONNECT_S,
             extensions={NAME: lambda _: ClusterService(executor)},
-            startup_information={NAME: lambda _: dataclasses.asdict(facts)},
+            startup_information={
+                NAME: lambda _: dataclasses.asdict(facts),
+                DEVICE: lambda _: dataclasses.asdict(info),
+            },
         )
     except (OSError, ValueError, RuntimeError, TimeoutError, asyncio.TimeoutError) as error:
         reason = " ".join(str(error.__cause__ or error).split())

@@ -6,7 +6,6 @@ import contextlib
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -18,12 +17,38 @@ from cudamm.execution.module_command import module_command
 from cudamm.execution.scheduler_address import SchedulerAddress
 
 
-@dataclass(frozen=True)
 class DaskWorker:
-    """A started Dask worker."""
+    """A Dask worker on this host, in a process of its own.
 
-    name: str
-    process: subprocess.Popen[bytes]
+    Attributes:
+        name: name of the Dask worker.
+        process: the process that was started last.
+        restarts: number of times that the process was started again.
+    """
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        """Start the process."""
+        self.name = settings.name
+        self.restarts = 0
+        self._settings = msgspec.json.encode(settings).decode()
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return start_mortal_group(
+            module_command("cudamm.execution.cluster_worker", self._settings, str(os.getpid())),
+            stdout=subprocess.DEVNULL,
+        )
+
+    def start_again(self) -> None:
+        """Start a new process with the same device and name, after the last one has ended."""
+        self.process = self._start()
+        self.restarts += 1
+
+    def close(self) -> None:
+        """Kill the process, and wait until it has ended."""
+        if self.process.poll() is None:
+            kill_group(self.process)
+            self.process.wait()
 
 
 def device_names(specs: Sequence[str], host: str) -> list[str]:
@@ -60,12 +85,6 @@ def dask_workers(
         folder = opened.enter_context(temporary_folder())
         workers: list[DaskWorker] = []
         for spec, name in zip(specs, device_names(specs, host), strict=True):
-            settings = msgspec.json.encode(WorkerSettings(address, spec, name, str(folder), reports)).decode()
-            process = start_mortal_group(
-                module_command("cudamm.execution.cluster_worker", settings, str(os.getpid())),
-                stdout=subprocess.DEVNULL,
-            )
-            opened.callback(process.wait)
-            opened.callback(kill_group, process)
-            workers.append(DaskWorker(name, process))
+            workers.append(DaskWorker(WorkerSettings(address, spec, name, str(folder), reports)))
+            opened.callback(workers[-1].close)
         yield workers

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from dataclasses import dataclass
 from queue import SimpleQueue
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -106,6 +108,41 @@ def most_typical(executors: Executors) -> Executor:
     return min(zip(members, rates, strict=True), key=lambda pair: abs(pair[1] - middle))[0]
 
 
+@dataclass(eq=False)
+class DeviceAtWork:
+    """One of several devices, while its thread runs cases.
+
+    Attributes:
+        position: position of the device among the members.
+        name: the device's name for `--device`, or in the cluster.
+        has_ended: whether the thread has no more cases.
+    """
+
+    position: int
+    name: str
+    has_ended: bool = False
+
+
+_at_work: ContextVar[DeviceAtWork | None] = ContextVar("device at work", default=None)
+
+
+def device_at_work() -> DeviceAtWork | None:
+    """Return the device for which this thread runs cases; None if the command has only one device."""
+    return _at_work.get()
+
+
+@contextlib.contextmanager
+def _at_work_on(position: int, member: Executor) -> Iterator[None]:
+    """Have `device_at_work` return a member in this thread until the end of the block."""
+    device = DeviceAtWork(position, member.spec)
+    token = _at_work.set(device)
+    try:
+        yield
+    finally:
+        _at_work.reset(token)
+        device.has_ended = True
+
+
 class DeviceThreads:
     """A thread for each member of `Executors`, in which it runs cases; no threads for a single member."""
 
@@ -139,7 +176,7 @@ class DeviceThreads:
     ) -> Generator[T, None, None]:
         queue: SimpleQueue[tuple[T] | Future[None]] = SimpleQueue()
 
-        def run(member: Executor) -> None:
+        def run(position: int, member: Executor) -> None:
             try:
                 while not member.is_open(STEP_S):
                     stop_if_asked()
@@ -147,10 +184,14 @@ class DeviceThreads:
                         return
             except NoDeviceError as error:
                 raise DeviceLostError(str(error)) from None
-            for value in work(member):
-                queue.put((value,))
+            with _at_work_on(position, member):
+                for value in work(member):
+                    queue.put((value,))
 
-        running = {self._pool.submit(run, member): member for member in self._executors.members}
+        running = {
+            self._pool.submit(run, position, member): member
+            for position, member in enumerate(self._executors.members)
+        }
         for future in running:
             future.add_done_callback(queue.put)
         while running:

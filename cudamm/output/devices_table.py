@@ -1,8 +1,11 @@
-"""The table of `devices`: a column a device, a row a property."""
+"""The tables of `devices`: a column a device of this machine, or a row a device of a cluster."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -23,6 +26,42 @@ def render(console: Console, infos: Sequence[DeviceInfo], missing: str) -> None:
     console.print(table)
     if missing:
         console.print(f"No GPU: {escape(missing)}")
+
+
+@dataclass(frozen=True)
+class ClusterRow:
+    """A device of a cluster in the table and in the file of `devices`.
+
+    Attributes:
+        info: the device; its `spec` is the name of its Dask worker.
+        compiler: the compiler that cudamm finds on the host, with its version; empty without one.
+    """
+
+    info: DeviceInfo
+    host: str
+    compiler: str
+
+    def record(self) -> dict[str, Any]:
+        """Return the row of a `cudamm.devices/1` file: the fields of `DeviceInfo`, and two more."""
+        return dataclasses.asdict(self.info) | {"host": self.host, "compiler": self.compiler}
+
+
+def render_cluster(console: Console, rows: Sequence[ClusterRow]) -> None:
+    """Print the devices of a cluster."""
+    table = Table(title="Devices of the cluster", title_justify="left", title_style="bold")
+    for title in ("host", "Dask worker", "device", "driver", "CUDA of\nthe driver", "compiler"):
+        table.add_column(title)
+    for title in ("clock", "memory"):
+        table.add_column(title, justify="right")
+    for row in rows:
+        properties = row.info.properties
+        named = ("driver", "driver_cuda", "clock_mhz", "memory_bytes")
+        driver, driver_cuda, clock, memory = (_value(name, properties.get(name)) or "-" for name in named)
+        table.add_row(
+            *map(escape, (row.host, row.info.spec, row.info.name)),
+            driver, driver_cuda, escape(row.compiler) or "-", clock, memory,
+        )  # fmt: skip
+    console.print(table)
 
 
 def _label(name: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,10 +30,10 @@ class Gpu(InProcessExecutor):
 
     def __init__(
         self, number: int, factor: float = 1.0, *, name: str = "H200", fails: Exception | None = None,
-        slow_together: bool = False, lacks: LoadedUnit | None = None,
+        slow_together: bool = False, lacks: LoadedUnit | None = None, host: str = "",
     ) -> None:  # fmt: skip
         device = ScriptedDevice()
-        device.info = DeviceInfo("gpu", f"gpu:{number}", name)
+        device.info = DeviceInfo("gpu", f"{host}gpu:{number}", name)
         super().__init__(device)
         self.factor, self.fails, self.lacks, self.slow_together = factor, fails, lacks, slow_together
         self.barrier: threading.Barrier | None = None
@@ -150,6 +152,77 @@ def test_a_csv_file_has_a_row_for_each_load(health: Callable[..., Any]) -> None:
     rows = list(csv.DictReader(io.StringIO(health(gpus(Gpu(0), Gpu(1)), "--csv", "-").stdout)))
     assert [row["spec"] for row in rows] == ["gpu:0"] * 6 + ["gpu:1"] * 6
     assert (rows[2]["unit"], rows[2]["mode"], float(rows[2]["rate"])) == ("memory", "alone", 4000.0)
+
+
+@pytest.fixture
+def cluster_health(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Return a function that runs the command on a cluster with these devices."""
+
+    def run(members: list[Gpu], *options: str) -> Any:
+        infos = [member.device.info for member in members]
+        devices = [SimpleNamespace(name=info.spec, facts=SimpleNamespace(kind=info.kind)) for info in infos]
+        by_name = dict(zip([info.spec for info in infos], members, strict=True))
+        cluster = SimpleNamespace(devices=lambda: devices, dashboard=str)
+        monkeypatch.setattr(
+            "cudamm.execution.cluster_executor.connected_to", lambda _: contextlib.nullcontext(cluster)
+        )
+        monkeypatch.setattr(
+            "cudamm.execution.cluster_executor.ClusterExecutor",
+            lambda _, device, timeout_s, runs_here: by_name[device.name],
+        )
+        line = ["health", "--cluster", "tcp://127.0.0.1:8786", *options]
+        return CliRunner().invoke(app, line, prog_name="cudamm")
+
+    return run
+
+
+def processor() -> Gpu:
+    member = Gpu(0)
+    member.device.info = DeviceInfo("cpu", "node1/cpu:0", "a processor")
+    return member
+
+
+def test_an_outlier_is_judged_among_gpus_of_its_name_on_all_hosts(cluster_health: Callable[..., Any]) -> None:
+    members = gpus(
+        Gpu(0, host="node1/"), Gpu(0, host="node2/"), Gpu(1, 0.9, host="node2/"),
+        Gpu(0, 0.5, host="node3/", name="L4"),
+    )  # fmt: skip
+    ended = cluster_health(members)
+    assert ended.exit_code == 1 and ended.stdout.count("well") == 3
+    assert "node2/gpu:1: memory alone: 3,600 GB/s is 10.0% below the median of H200" in ended.stdout
+    ended = cluster_health(gpus(Gpu(0, host="node1/"), Gpu(0, host="node2/")), "--json", "-")
+    assert ended.exit_code == 0
+    assert [gpu["spec"] for gpu in json.loads(ended.stdout)["results"]] == ["node1/gpu:0", "node2/gpu:0"]
+
+
+def test_a_processor_of_a_cluster_is_left_out_and_named(cluster_health: Callable[..., Any]) -> None:
+    ended = cluster_health([*gpus(Gpu(0, host="node1/")), processor()])
+    assert ended.exit_code == 0 and "node1/gpu:0" in ended.stdout and "cpu" not in ended.stdout
+    assert ended.stderr == "cudamm: these devices are no GPUs, and are not measured: node1/cpu:0\n"
+    assert not cluster_health([*gpus(Gpu(0, host="node1/")), processor()], "--quiet").stderr
+    ended = cluster_health([processor()])
+    assert ended.exit_code == 2 and "the cluster has none: its devices are node1/cpu:0" in ended.stderr
+
+
+def test_devices_of_this_machine_are_refused_for_a_cluster(cluster_health: Callable[..., Any]) -> None:
+    ended = cluster_health(gpus(Gpu(0)), "--device", "all")
+    assert ended.exit_code == 2 and "--device all names devices of this machine" in ended.stderr
+
+
+def test_a_gpu_of_a_cluster_that_is_lost_is_a_failed_row(cluster_health: Callable[..., Any]) -> None:
+    members = gpus(Gpu(0, host="node1/"), Gpu(0, host="node2/", fails=DeviceLostError("it has ended")))
+    for member in members:
+        member.barrier = None
+    ended = cluster_health(members)
+    assert ended.exit_code == 1 and "node2/gpu:0: it has ended" in ended.stdout
+
+
+@pytest.mark.long
+def test_the_processors_of_a_real_cluster_are_refused() -> None:
+    ended = CliRunner().invoke(
+        app, ["health", "--cluster", "local", "--device", "cpu,cpu"], prog_name="cudamm"
+    )
+    assert ended.exit_code == 2 and "its devices are local/cpu:0, local/cpu:1" in ended.stderr
 
 
 def test_without_a_usable_gpu_the_status_is_3(

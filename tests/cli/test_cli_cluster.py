@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
@@ -47,6 +48,57 @@ def test_a_wrong_cluster_is_refused_before_anything_is_connected(
 
     monkeypatch.setattr("cudamm.execution.cluster_executor.EventLoop", connect)
     run(line).refused(status, *words)
+
+
+class ScriptedWorker:
+    """A Dask worker that is looked at once for each of these statuses; None: it still runs."""
+
+    def __init__(self, name: str, *statuses: int | None) -> None:
+        self.name, self._statuses, self.restarts = name, list(statuses), 0
+        self.process = self
+
+    def poll(self) -> int | None:
+        return self._statuses.pop(0)
+
+    def start_again(self) -> None:
+        self.restarts += 1
+
+
+RESTARTED = "cudamm: the Dask worker {} was killed by SIGKILL, and is started again ({} of 3)"
+
+
+@pytest.mark.parametrize(
+    ("workers", "status", "lines"),
+    [
+        ([("a", 0), ("b", None, 0)], 0, []),
+        ([("a", -9, 0)], 0, [RESTARTED.format("a", 1)]),
+        ([("a", 1, 0)], 0, ["cudamm: the Dask worker a ended with status 1, and is started again (1 of 3)"]),
+        ([("a", 3), ("b", 0)], 3, []),  # the worker itself has printed why
+        ([("a", -9, 3)], 3, [RESTARTED.format("a", 1)]),
+        (
+            [("a", -9, -9, -9, -9), ("b", -9, None, None, None, 0)],
+            1,
+            [
+                *(RESTARTED.format(*which) for which in [("a", 1), ("b", 1), ("a", 2), ("a", 3)]),
+                "cudamm: the Dask worker a was killed by SIGKILL, and is not started again after 3 restarts"
+                "; 1 of 2 Dask workers still run",
+            ],
+        ),
+    ],
+)
+def test_a_dask_worker_that_dies_is_started_again_three_times(
+    run: Any, monkeypatch: pytest.MonkeyPatch, workers: list[Any], status: int, lines: list[str]
+) -> None:
+    started = [ScriptedWorker(*worker) for worker in workers]
+    for name, value in (
+        ("cluster_executor.connected_to", lambda _: contextlib.nullcontext()),
+        ("dask_workers.dask_workers", lambda *_, **__: contextlib.nullcontext(started)),
+    ):
+        monkeypatch.setattr(f"cudamm.execution.{name}", value)
+    ended = run("worker --scheduler tcp://127.0.0.1:8786 --device cpu")
+    assert ended.status == status and ended.stdout == ""
+    assert ended.stderr.splitlines() == lines
+    assert all(worker.restarts <= 3 for worker in started)
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,26 @@ def test_a_killed_scheduler_ends_its_workers_and_resume_goes_on_elsewhere(
 
 
 @pytest.mark.long
+def test_a_killed_dask_worker_joins_again_three_times(workspace: Any, start_cluster: StartCluster) -> None:
+    cluster = start_cluster(devices=1)
+    verify = "verify -m naive -n 8 --dtype int32 --cluster scheduler.json"
+    assert cluster.worker.stderr is not None
+    for restart in (1, 2, 3):
+        (number,) = cluster.dask_workers()
+        os.kill(number, signal.SIGKILL)
+        line = cluster.worker.stderr.readline().decode()
+        assert f"node1/cpu:0 was killed by SIGKILL, and is started again ({restart} of 3)" in line
+        assert b"node1/cpu:0 (" in cluster.worker.stderr.readline()  # it has joined
+        assert workspace.run(verify).status == 0
+        assert cluster.dask_workers() != [number] and len(cluster.dask_workers()) == 1
+    os.kill(cluster.dask_workers()[0], signal.SIGKILL)
+    assert cluster.worker.wait(timeout=30) == 1
+    assert b"is not started again after 3 restarts" in cluster.worker.stderr.read()
+    completed = workspace.run(verify)
+    assert completed.status == 3 and "has no worker with a device" in completed.stderr
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
 def test_an_ended_command_with_a_local_cluster_keeps_its_rows_and_leaves_no_process(
     workspace: Any, number: int, status: int

@@ -1,0 +1,117 @@
+"""Progress of several devices: a line for each below the bar, and the device's name with `--verbose`."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cudamm.cli import progress_bar as module
+from cudamm.cli.output_options import OutputOptions
+from cudamm.execution.executor_group import device_threads
+
+VERIFY = "verify -m naive --dtype int32 " + " ".join(f"-n {size}" for size in range(8, 18))
+"""Ten cases, for which two devices pay."""
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+    def has_shown(self, *texts: str) -> bool:
+        """Wait until these texts have been written, in this order; return whether they have."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            written, place = self.getvalue(), 0
+            for text in texts:
+                place = written.find(text, place) + 1
+                if not place:
+                    break
+            else:
+                return True
+            time.sleep(0.02)
+        return False
+
+    def last_frame(self) -> str:
+        """Return what is written from now on, in two refreshes of the bar."""
+        begin = len(self.getvalue())
+        time.sleep(0.3)
+        return self.getvalue()[begin:]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    found = Terminal()
+    console = Console(file=found, force_terminal=True, width=60, color_system=None, highlight=False)
+    monkeypatch.setattr(module, "messages", lambda: console)
+    return found
+
+
+def executors(*names: str) -> Any:
+    members = [SimpleNamespace(spec=name, is_open=lambda *_: True) for name in names]
+    return SimpleNamespace(members=members)
+
+
+def test_each_device_has_a_line_with_what_it_runs_until_it_has_no_more(terminal: Terminal) -> None:
+    both_report, first_has_ended = threading.Barrier(2), threading.Event()
+    seen: list[bool] = []
+
+    with module.progress_bar(OutputOptions()) as report:
+
+        def work(member: Any) -> Iterator[str]:
+            report(f"naive on {member.spec}", 3, 18)
+            both_report.wait(10)
+            if member.spec == "gpu:0":
+                seen.append(terminal.has_shown("3/18", "  gpu:0        naive", "  node1/gpu:1  naive"))
+                yield "done"
+                return
+            first_has_ended.wait(10)
+            frame = terminal.last_frame()
+            seen.append("  node1/gpu:1  naive on node1/gpu:1" in frame and "  gpu:0 " not in frame)
+            yield "done"
+
+        with device_threads(executors("gpu:0", "node1/gpu:1")) as threads:
+            for _ in threads.run(work, lambda: False):
+                first_has_ended.set()
+        assert seen == [True, True]
+        report("finalist naive", 17, 18)
+        frame = terminal.last_frame()
+        assert "finalist naive" in frame and "17/18" in frame and "gpu:" not in frame
+
+
+def test_one_device_has_the_bar_alone(terminal: Terminal) -> None:
+    with module.progress_bar(OutputOptions()) as report:
+
+        def work(member: Any) -> Iterator[str]:
+            report("naive", 3, 18)
+            yield terminal.last_frame()
+
+        with device_threads(executors("gpu:0")) as threads:
+            (frame,) = threads.run(work, lambda: False)
+    assert "naive" in frame and "3/18" in frame and "gpu:0" not in frame
+
+
+def test_a_line_is_cut_at_the_width_of_the_terminal(terminal: Terminal) -> None:
+    with module.progress_bar(OutputOptions()) as report:
+
+        def work(member: Any) -> Iterator[str]:
+            report("x" * 100, 3, 18)
+            yield terminal.last_frame()
+
+        with device_threads(executors("gpu:0", "gpu:1")) as threads:
+            frame, _ = threads.run(work, lambda: False)
+    assert "  gpu:1  " + "x" * 50 + "…" in frame
+
+
+@pytest.mark.long
+def test_verbose_lines_name_the_device_if_there_are_several(run: Any) -> None:
+    lines = run(f"{VERIFY} --device cpu,cpu -v").stderr.splitlines()
+    cases = [line for line in lines if "naive at" in line or "naive BLOCK" in line]
+    assert len(cases) == 10 and all(line.endswith(" int32 on cpu") for line in cases)
+    assert " on cpu" not in run(f"{VERIFY} --device cpu -v").stderr

@@ -30,9 +30,9 @@ from cudamm.devices.named_devices import ALL
 @output_options()
 def devices_command(device_spec: str | None, cluster: ClusterChoice, outputs: OutputOptions) -> None:
     """\b
-    cudamm devices                                      every device of this machine
-    cudamm devices --json -                             for a program
-    cudamm devices --cluster tcp://127.0.0.1:8786       every device of a cluster
+    cudamm devices                                    every device of this machine
+    cudamm devices --json -                           for a program
+    cudamm devices --cluster tcp://127.0.0.1:8786     those of a cluster
 
     List every GPU and the CPU device, with the properties that matter for matrix multiplication.
 

@@ -41,9 +41,9 @@ def health_command(
     device_spec: str | None, seconds: float, cluster: ClusterChoice, outputs: OutputOptions
 ) -> int:
     """\b
-    cudamm health                                       every GPU of this machine
-    cudamm health --seconds 30 --json -                 longer loads, for a program
-    cudamm health --cluster tcp://127.0.0.1:8786        every GPU of a cluster
+    cudamm health                                     every GPU of this machine
+    cudamm health --seconds 30 --json -               longer loads, for a program
+    cudamm health --cluster tcp://127.0.0.1:8786      the GPUs of a cluster
 
     Keep fused multiply-adds, tensor cores and memory of each GPU busy with known kernels, first of one GPU
     after the other, then of all at once.

@@ -34,7 +34,7 @@ NAME = "cudamm"
 """Name under which a Dask worker has its `ClusterService`, and tells the scheduler its `WorkerFacts`."""
 
 
-ANSWER_S = 2.0
+ANSWER_S = 1.0
 """Time after which a request is answered with what the work has found so far, in seconds."""
 
 ABANDONED_S = 20.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -23,6 +24,9 @@ from tests.faults.test_several_devices_fail import (
     write_kernel,
 )
 
+KILLS = 10
+"""Number of random moments at which each kind of process is killed."""
+
 SWEPT = 9
 """Number of variants for which a sweep takes two devices."""
 
@@ -34,6 +38,11 @@ class Started:
 
     def __init__(self, scheduler: subprocess.Popen[bytes], worker: subprocess.Popen[bytes]) -> None:
         self.scheduler, self.worker = scheduler, worker
+
+    def close(self) -> None:
+        for process in (self.scheduler, self.worker):
+            process.kill()
+            process.communicate()
 
     def dask_workers(self) -> list[int]:
         return children_of(self.worker.pid, "cluster_worker")
@@ -63,17 +72,15 @@ def start_cluster(workspace: Any, tmp_path: Path) -> Iterator[StartCluster]:
     with contextlib.ExitStack() as opened:
 
         def start(*scheduler_options: str, options: str = "", devices: int = 2) -> Started:
+            (workspace.folder / "scheduler.json").unlink(missing_ok=True)
             scheduler = start_scheduler(workspace, *scheduler_options)
-            opened.callback(scheduler.wait)
-            opened.callback(scheduler.kill)
             elsewhere = workspace.with_environment(CUDAMM_CACHE=str(tmp_path / "cache of the workers"))
             line = (
                 f"worker --scheduler-file scheduler.json --name node1 --device {','.join(['cpu'] * devices)}"
             )
             worker = elsewhere.start(f"{line} {options}")
-            opened.callback(worker.communicate)
-            opened.callback(worker.kill)
             started = Started(scheduler, worker)
+            opened.callback(started.close)
             assert worker.stderr is not None
             for _ in range(devices):
                 assert b"has joined" in worker.stderr.readline()
@@ -141,6 +148,43 @@ def test_a_killed_scheduler_ends_its_workers_and_resume_goes_on_elsewhere(
     after = rows_of(workspace)
     assert positions(after) == list(range(SWEPT))
     assert all(row in comparable(after) for row in comparable(before))
+
+
+@pytest.mark.long
+def test_processes_killed_at_random_moments_cost_no_row(workspace: Any, start_cluster: StartCluster) -> None:
+    """The moments are spread over a whole command: before it connects, while it sweeps, and as it ends."""
+    write_kernel(workspace, sleep_us=30_000)
+    sweep = f"sweep --kernel variants.cu -n 8 -D X=0:{SWEPT - 1}"
+    assert workspace.run(f"{sweep} --device cpu --json alone.json").status == 0
+    alone = comparable(rows_of(workspace, "alone.json"))
+    cluster = start_cluster()
+    begun = time.monotonic()
+    assert workspace.run(f"{sweep} --cluster scheduler.json").status == 0
+    duration_s = time.monotonic() - begun
+    moments = random.Random(0)  # noqa: S311
+    for _ in range(KILLS):
+        for victims in ("processes_with_kernels", "dask_workers", "scheduler"):
+            moment_s = moments.uniform(0, duration_s)
+            process = workspace.start(f"{sweep} --cluster scheduler.json --resume out.json")
+            time.sleep(moment_s)
+            if victims == "scheduler":
+                cluster.scheduler.kill()
+            else:
+                os.kill(moments.choice(getattr(cluster, victims)()), signal.SIGKILL)
+            completed = workspace.wait_for(process)
+            what = f"{victims} killed after {moment_s:.2f} of {duration_s:.2f} s: {completed.stderr}"
+            if victims == "scheduler":
+                cluster.close()
+                assert completed.status in (0, 3), what
+                is_saved = (workspace.folder / "out.json").exists()  # not if no row was finished
+                found = comparable(rows_of(workspace)) if is_saved else []
+                assert is_saved or completed.status == 3, what
+                assert all(row in alone for row in found), what
+                completed = workspace.run(f"{sweep} --device cpu,cpu --resume out.json")
+            assert completed.status == 0, what
+            assert comparable(rows_of(workspace)) == alone, what
+            (workspace.folder / "out.json").unlink()
+        cluster = start_cluster()
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ Each program becomes an executable of its own; `devices/cpu_runtime/runtime.cpp`
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -196,12 +197,25 @@ _RUNTIME_OPTIONS = ["-O2", "-pthread"]
 def _linked(parts: Sequence[_Part], options: Sequence[str] = ()) -> Executable:
     """Compile the parts of an executable, and link them."""
     objects = [part.compiled() for part in parts]
-    link = [*compiler().command, "-pthread", *options, *map(str, objects), "-o"]
-    return Executable(
-        cached(
-            [*options, *(o.name for o in objects)], ".kernel", lambda path: run_compiler([*link, str(path)])
-        )
-    )
+    name, *user_options = compiler().command
+
+    def link(target: Path, linker: Sequence[str]) -> None:
+        files = [*map(str, objects), "-o", str(target)]
+        run_compiler([name, *linker, *user_options, "-pthread", *options, *files])
+
+    def make(target: Path) -> None:
+        fast_linker = _fast_linker()
+        if fast_linker:
+            with contextlib.suppress(CompileError):  # the usual linker reports why
+                return link(target, fast_linker)
+        return link(target, ())
+
+    return Executable(cached([*options, *(o.name for o in objects)], ".kernel", make))
+
+
+def _fast_linker() -> list[str]:
+    """Return the option for gold, if it is installed: it reads the C++ library in a third of the time."""
+    return ["-fuse-ld=gold"] if shutil.which("ld.gold") else []
 
 
 @functools.cache

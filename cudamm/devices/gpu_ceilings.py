@@ -175,8 +175,8 @@ class _Measurement:
         with self.repeatable(kernel) as (launch, flops):
             samples = [self.timed(launch) for _ in range(SAMPLES)]
         fastest_ms = min(ms for ms, _ in samples)
-        # The driver reports a clock late, so the value read during the fastest launch may be of launches before.
-        # The fastest launch ran at the highest clock.
+        # The driver reports a clock late, so the value read during the fastest launch may be of launches
+        # before. The fastest launch ran at the highest clock.
         clock_mhz = max((clock for _, clock in samples if clock is not None), default=None)
         source = f"measured: {kernel.element_type} {kernel.instruction}"
         return Peak(kernel.unit, kernel.element_type, flops / fastest_ms / 1e6, source, clock_mhz)

@@ -323,8 +323,8 @@ def _part(
     name, *user_options = compiler().command
     full_source = source
     if reads_changing_headers or finds_other_headers(user_options):
-        full_source, headers = preprocessed(_run([*command, "-E"], source), source), ()
-    if compiler().is_clang or confinement() is not None:
+        full_source = preprocessed(_run([*command, "-E"], source), source)
+    if compiler().is_clang or confinement() is not None or finds_other_headers(user_options):
         headers = ()
     identity = compiler_identity(name, compiler().version)
     made_from = (full_source, *_runtime_headers(), *command, *identity, processor())
@@ -367,7 +367,8 @@ def _kernel_part(program: Program, options: list[str]) -> _Part:
         completed = _run([*_command(with_folders), "-E"], source)
         if completed.returncode == 0:  # otherwise the compiler reports why not
             return _part(with_ptx_translated(completed.stdout), options)
-    return _part(source, with_folders, program.may_include, _first_headers(program))
+    headers = () if program.include_folders else _first_headers(program)
+    return _part(source, with_folders, program.may_include, headers)
 
 
 @functools.lru_cache(maxsize=16)
@@ -430,7 +431,7 @@ const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};
 """
 
 
-def _first_headers(program: Program) -> list[str]:
+def _first_headers(program: Program) -> Sequence[str]:
     """Return the names of the headers that implement CUDA for a kernel, in the order of their inclusion."""
     headers = headers_for(program.text)
     if has_inline_ptx(program.text):

@@ -131,6 +131,7 @@ def test_a_named_method_that_a_gpu_cannot_launch_is_refused_alike(
     assert (ended.status, ended.stdout, ended.stderr) == (2, "", f"cudamm: {reason}\n")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("needs_nvcc")
 @pytest.mark.parametrize("command", ["show --resources --arch", "occupancy --gpu", "roofline --gpu"])
 def test_a_method_that_a_gpu_cannot_launch_is_left_out_of_all(

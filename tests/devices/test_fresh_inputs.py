@@ -140,6 +140,7 @@ def stream_values(of_stream: ElementStream, size_bytes: int) -> dict[str, int]:
     return {**dict(zip(names, of_stream.arguments, strict=True)), "size_bytes": size_bytes}
 
 
+@pytest.mark.sampled(3, first=1)
 @pytest.mark.parametrize(
     ("dtype", "distribution"),
     [

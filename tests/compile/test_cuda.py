@@ -269,6 +269,7 @@ def test_no_file_of_the_current_folder_is_taken_for_a_header_of_cuda(
     assert " EDGE[100]" in listing.ptx(program_of(path), "sm_90").text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("source", "place", "words"),
     [

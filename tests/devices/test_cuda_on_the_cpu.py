@@ -175,6 +175,7 @@ def test_features_give_the_results_of_a_gpu(device: Device[Any], open_run: Kerne
     assert [lines[number - 1] for number in checks if not passed[number]] == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("feature", REFUSED)
 def test_what_is_refused_is_named(
     cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, feature: str

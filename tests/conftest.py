@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 import os
 import signal
 from collections import Counter
@@ -45,12 +44,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if counts[test] % every != sampled.kwargs.get("first", 0):
                 item.add_marker(pytest.mark.slow)
             counts[test] += 1
-
-
-def pytest_collection_finish() -> None:
-    """Leave the thousands of collected tests out of every later garbage collection."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

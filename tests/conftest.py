@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,20 @@ def pytest_configure() -> None:
     # Some tests send Ctrl-C, which a shell's background job ignores, as do the processes that the job starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, and some tests close a terminal
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases that `sampled` leaves out of `make test` as slow, but none that is long or for a GPU."""
+    counts: Counter[str] = Counter()
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled and not (item.get_closest_marker("gpu") or item.get_closest_marker("long")):
+            test = item.nodeid.partition("[")[0]
+            (every,) = sampled.args
+            if counts[test] % every != sampled.kwargs.get("first", 0):
+                item.add_marker(pytest.mark.slow)
+            counts[test] += 1
 
 
 @pytest.hookimpl(optionalhook=True)

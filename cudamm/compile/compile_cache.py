@@ -99,6 +99,12 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
     return target
 
 
+def find_cached_folder(made_from: Sequence[str]) -> Path | None:
+    """Return the folder that `cached_folder` made from the same, in this process or another; else None."""
+    _, target = _folder_and_target(made_from, ".folder")
+    return target if target.is_dir() else None
+
+
 def _folder_and_target(made_from: Sequence[str], suffix: str) -> tuple[Path, Path]:
     """Return the cache folder, and the path in it that is named by a hash of all of `made_from`."""
     folder = cache_folder()

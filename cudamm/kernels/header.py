@@ -104,6 +104,16 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
     return parse_method(read_source(path, builtin=builtin), path, overrides, builtin=builtin)
 
 
+def names_in(path: Path) -> tuple[str, ...]:
+    """Return the name and the aliases of one of cudamm's own methods; the comment at the top has them."""
+    _, fields, _ = _parse_comment(path, read_source(path, builtin=True))
+    return (_name_of(path), *_words(fields.get("aliases", "")))
+
+
+def _name_of(path: Path) -> str:
+    return re.sub(r"^\d+_", "", path.stem).replace("_", "-")
+
+
 def parse_method(
     source: str, path: Path, overrides: Overrides | None = None, *, builtin: bool = False
 ) -> Method:
@@ -136,7 +146,7 @@ def parse_method(
         if twice:
             raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
     language = _language(path, source)
-    name = re.sub(r"^\d+_", "", path.stem).replace("_", "-")
+    name = _name_of(path)
     is_user_kernel = language == "cuda" and not builtin
     code, launch = source, None
     if is_user_kernel:

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import difflib
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 
 from cudamm.errors import UsageError
 from cudamm.kernels.best_method import BEST
-from cudamm.kernels.header import read_method
+from cudamm.kernels.header import names_in, read_method
 from cudamm.kernels.method import Method
 
 
 @functools.cache
 def ladder() -> tuple[Method, ...]:
     """Return the methods in `cuda_src`, in the order of the file names."""
-    return _read(_folder())
+    return tuple(map(_method, _files(_folder())))
 
 
 @functools.cache
 def libraries() -> tuple[Method, ...]:
     """Return the methods in `cuda_src/library`, which call a GPU library for comparison with the ladder."""
-    return _read(_folder() / "library")
+    return tuple(map(_method, _files(_folder() / "library")))
 
 
 def methods() -> tuple[Method, ...]:
     """Return all methods: the ladder, then the library methods."""
     return (*ladder(), *libraries())
+
+
+@functools.cache
+def names() -> Mapping[str, Path]:
+    """Return the file of each name and alias of a method, without the time that all methods take to read."""
+    paths = (*_files(_folder()), *_files(_folder() / "library"))
+    return {name: path for path in paths for name in names_in(path)}
 
 
 def find(name: str) -> Method:
@@ -35,11 +43,13 @@ def find(name: str) -> Method:
     Raises:
         UsageError: the name is unknown; the message contains the most similar names.
     """
-    known_methods = (*ladder(), *libraries(), BEST)
-    names = {known: method for method in known_methods for known in (method.name, *method.aliases)}
-    if name.lower() in names:
-        return names[name.lower()]
-    similar = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    wanted = name.lower()
+    if wanted in (BEST.name, *BEST.aliases):
+        return BEST
+    if wanted in names():
+        return _method(names()[wanted])
+    known = [*names(), BEST.name, *BEST.aliases]
+    similar = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
     hint = (
         f"did you mean {' or '.join(similar)}?"
         if similar
@@ -48,12 +58,14 @@ def find(name: str) -> Method:
     raise UsageError(f"unknown method {name}: {hint}")
 
 
-def _read(folder: Path) -> tuple[Method, ...]:
-    return tuple(
-        read_method(path, builtin=True)
-        for path in sorted(folder.iterdir())
-        if path.suffix in (".cu", ".cpp", ".py")
-    )
+@functools.cache
+def _method(path: Path) -> Method:
+    return read_method(path, builtin=True)
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files of methods in a folder, in the order of their names."""
+    return [path for path in sorted(folder.iterdir()) if path.suffix in (".cu", ".cpp", ".py")]
 
 
 def _folder() -> Path:

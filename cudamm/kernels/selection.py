@@ -111,7 +111,7 @@ class Selection:
         empty = [name for name, text in self.kernel_fields.items() if not text.strip()]
         if empty:
             raise UsageError(f"--{empty[0]} is empty")
-        taken = {name for m in (*ladder.methods(), BEST) for name in (m.name, *m.aliases)}
+        taken = {*ladder.names(), BEST.name, *BEST.aliases}
         kernels: list[Method] = []
         for method in dict.fromkeys(m for kernel in self.kernels for m in self._kernels_in(kernel)):
             # A changed copy of one of ours must not be taken for it.

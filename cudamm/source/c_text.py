@@ -9,9 +9,10 @@ from collections.abc import Mapping
 # Comments, and text in which `//` and `/*` begin no comment: strings, characters, numbers such as 1'000'000.
 # An unclosed string ends with its line, and an unclosed comment with the file, so that no text is read twice.
 _COMMENT_OR_LITERAL = re.compile(
-    r"//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)"
+    r"(?=[/\"'R\d])"  # most characters begin none of them
+    r"(?://(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)"
     r"|(?<!\w)R\"(?P<end>[^()\\\s]{0,16})\(.*?(?:\)(?P=end)\"|\Z)"
-    r"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|(?<!\w)\d(?:'?[\w.])*",
+    r"|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|(?<!\w)\d(?:'?[\w.])*)",
     re.DOTALL,
 )
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\)*", re.MULTILINE)
@@ -59,27 +60,29 @@ def kernels_in(source: str) -> list[str]:
     """Return the names of the `__global__` functions that C source defines, in order."""
     if "__global__" not in source:
         return []
-    kernels: list[str] = []
-    previous, name, depth = (
-        "",
-        "",
-        -1,
-    )  # depth of brackets after `__global__`; -1: not in the head of a kernel
-    for word in tokens(without_comments(source)):
+    code = without_comments(source)
+    kernels = [_kernel_headed(code, keyword.end()) for keyword in re.finditer(r"\b__global__\b", code)]
+    return list(dict.fromkeys(filter(None, kernels)))
+
+
+def _kernel_headed(code: str, start: int) -> str:
+    """Return the name of the kernel whose `__global__` ends at `start`; empty if no definition follows."""
+    previous, name = "__global__", ""
+    depth = 0  # of brackets
+    for token in _TOKEN.finditer(code, start):
+        word = token[0]
         if word == "__global__":
-            name, depth = "", 0
-        elif depth > 0:  # in the parameters, or in an attribute such as __launch_bounds__(…)
+            return ""
+        if depth > 0:  # in the parameters, or in an attribute such as __launch_bounds__(…)
             depth += (word == "(") - (word == ")")
-        elif depth == 0 and word == "(" and (name or previous.startswith("__")):
+        elif word == "(" and (name or previous.startswith("__")):
             depth = 1
-        elif depth == 0 and word == "(" and is_word(previous):
+        elif word == "(" and is_word(previous):
             name, depth = previous, 1
-        elif depth == 0 and word in "(){};":
-            if name and word == "{":  # not `;`, as of a kernel that another file defines
-                kernels.append(name)
-            depth = -1
+        elif word in "(){};":
+            return name if word == "{" else ""  # not `;`, as of a kernel that another file defines
         previous = word
-    return list(dict.fromkeys(kernels))
+    return ""
 
 
 def function_of(entry: str) -> str:

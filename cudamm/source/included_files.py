@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -174,10 +175,11 @@ def _folders_of_headers(kernel_folder: Path, folders: Sequence[Path]) -> list[Pa
 
 def _candidates(name: str, folders: Sequence[Path]) -> Iterator[Path]:
     """Yield the files that an `#include` may mean, in the order in which they are searched for."""
-    for candidate in dict.fromkeys(folder / name for folder in folders):
+    # Text, because a path takes longer to make than the file takes to be looked for.
+    for candidate in dict.fromkeys(os.path.join(folder, name) for folder in folders):  # noqa: PTH118
         with contextlib.suppress(OSError, ValueError):  # ValueError: no name of a file has a NUL byte
-            if candidate.exists() and not candidate.is_dir():
-                yield candidate
+            if not stat.S_ISDIR(os.stat(candidate).st_mode):  # noqa: PTH116
+                yield Path(candidate)
 
 
 def _included_names(source: str) -> Iterator[str]:

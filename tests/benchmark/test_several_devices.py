@@ -271,7 +271,7 @@ def test_an_error_of_one_device_ends_the_work_of_all() -> None:
 
 def test_closing_the_results_ends_the_threads() -> None:
     threads = threading.active_count()
-    results: Iterator[Result] = bench(ExecutorGroup(two_gpus(1.0, 1.0)), cases(), settings(runs=1000), silent)
+    results: Iterator[Result] = bench(ExecutorGroup(two_gpus(1.0, 1.0)), cases(), settings(runs=100), silent)
     next(results)
     results.close()  # type: ignore[attr-defined] # it is a generator
     assert threading.active_count() == threads

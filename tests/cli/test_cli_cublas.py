@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from cudamm.kernels import ladder
 from cudamm.kernels.ladder import find
 
 LEFT_OUT = "cublas is omitted: cublas runs on an NVIDIA GPU, and on nothing else"
@@ -156,7 +157,11 @@ for line in {lines!r}:
 def numpy_is_cublas(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace cuBLAS by numpy under the name cublas; a file of results shows no other difference."""
     stand_in = dataclasses.replace(find("numpy"), name="cublas")
-    monkeypatch.setattr("cudamm.kernels.ladder.libraries", lambda: (stand_in,))
+    method_in = ladder._method
+    monkeypatch.setattr(
+        ladder, "_method", lambda path: stand_in if path.stem == "cublas" else method_in(path)
+    )
+    monkeypatch.setattr(ladder, "libraries", lambda: (stand_in,))
     assert find("cublas") is stand_in
 
 

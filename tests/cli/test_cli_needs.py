@@ -51,6 +51,7 @@ def ladder_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cudamm.kernels.ladder.methods", lambda: chosen)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("ladder_of_two")
 @pytest.mark.parametrize(
     "line",
@@ -131,6 +132,7 @@ def test_a_named_method_that_a_gpu_cannot_launch_is_refused_alike(
     assert (ended.status, ended.stdout, ended.stderr) == (2, "", f"cudamm: {reason}\n")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("needs_nvcc")
 @pytest.mark.parametrize("command", ["show --resources --arch", "occupancy --gpu", "roofline --gpu"])
 def test_a_method_that_a_gpu_cannot_launch_is_left_out_of_all(
@@ -145,6 +147,7 @@ def test_a_method_that_a_gpu_cannot_launch_is_left_out_of_all(
     assert said.count("dmma") == 2 and "naive" in said
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("needs_nvcc")
 @pytest.mark.parametrize("command", WITHOUT_A_RUN)
 def test_a_method_stays_with_parameters_that_fit(run, command: str) -> None:

@@ -183,6 +183,7 @@ class TestCompiled:
         assert rows[0][3] == "8,320"  # (32 x 33 + 32 x 32) floats
         assert "tiled-dynamic also requests shared memory at launch: 2 * BLOCK_SIZE" in ended.stdout
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("columns", [60, 80, 120])
     def test_resources_fit_the_terminal(self, on_terminal, columns: int) -> None:
         methods = "-m block-coarse-local,tiled-padded --dtype float32 --dtype float64"

@@ -108,6 +108,7 @@ def test_code_for_one_architecture_only_is_compiled_for_that_architecture(write_
             nvcc_compiler.compile_for_gpu(own, other)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("columns", [64, 128, 192, 256])
 def test_the_multiplications_of_float8_run_asynchronously_and_no_register_is_spilled(columns: int) -> None:
     """ptxas reports (C7510 and others) if it lets each multiplication wait for the previous one."""
@@ -123,6 +124,7 @@ def test_the_multiplications_of_float8_run_asynchronously_and_no_register_is_spi
             nvcc_compiler.compile_for_gpu(own, other)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("which", [0, -1], ids=["oldest", "newest"])
 def test_resources_are_those_of_ptxas_and_the_source(
     which: int, write_kernel: WriteKernel, tmp_path: Path, compiler_calls: list[list[str]]
@@ -267,6 +269,7 @@ def test_no_file_of_the_current_folder_is_taken_for_a_header_of_cuda(
     assert " EDGE[100]" in listing.ptx(program_of(path), "sm_90").text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("source", "place", "words"),
     [

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cudamm.compile import host_compiler
+from cudamm.compile import host_compiler, precompiled_headers
 from cudamm.compile.compiler_process import CompileError, compile_message
 from cudamm.compile.program import program
 from cudamm.compile.runtime_headers import headers_for
@@ -58,6 +60,70 @@ def test_multiply_adds_are_not_fused_without_fmad(
         assert any(f"-ffp-contract={contract}" in command for command in compiler_calls)
         # These options reorder sums, which is another algorithm than the course teaches.
         assert not any({"-Ofast", "-ffast-math"} & set(command) for command in compiler_calls)
+
+
+def object_of(path: Path) -> Path:
+    """Compile a kernel without the runtime; return the object file."""
+    kernel, *_ = host_compiler._parts(program_of(path))
+    return kernel.compiled()
+
+
+def test_the_headers_are_precompiled_once_enough_kernels_read_them(
+    own_cache: Path,
+    compiler_calls: list[list[str]],
+    write_kernel: WriteKernel,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(precompiled_headers, "_readers", Counter())
+    for number in range(5):
+        object_of(write_kernel(f"__global__ void k(float *C) {{ C[0] = {number}; }}"))
+    steps = [("c++-header" in call, "-include" in call) for call in compiler_calls]
+    makes, reads, neither = (True, False), (False, True), (False, False)
+    assert steps == [neither, neither, makes, reads, reads, reads]
+    (header,) = own_cache.glob("*/*.gch")
+    # GCC reads the plain header, without a message, if it cannot use the precompiled one.
+    (*command, _) = compiler_calls[-1]
+    command[command.index("-o") + 1] = os.devnull
+    read = subprocess.run([*command, "-H", os.devnull], capture_output=True, text=True, check=True)
+    assert f"! {header}" in read.stderr
+
+
+def test_an_error_is_the_same_with_precompiled_headers(
+    own_cache: Path, write_kernel: WriteKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_kernel("__global__ void k(float *C) { C[0] = __popc(nothing); }")
+    outputs = []
+    for read_before in (100, 0):
+        monkeypatch.setattr(precompiled_headers, "_readers", Counter())
+        monkeypatch.setattr(precompiled_headers, "READ_BEFORE", read_before)
+        with pytest.raises(CompileError, match="nothing") as caught:
+            object_of(path)
+        outputs.append(caught.value.output)
+    assert list(own_cache.glob("*/*.gch")) and outputs[0] == outputs[1]
+
+
+def test_the_headers_of_another_version_are_not_read(
+    own_cache: Path, write_kernel: WriteKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precompiled_headers, "READ_BEFORE", 0)
+    path = write_kernel("__global__ void k(float *C) { C[0] = 1; }")
+    for texts in (("one",), ("two",)):
+        monkeypatch.setattr(precompiled_headers, "_readers", Counter())
+        monkeypatch.setattr(host_compiler, "_runtime_headers", lambda texts=texts: texts)
+        object_of(path)
+    assert len(list(own_cache.glob("*/*.gch"))) == 2
+
+
+def test_if_the_fast_linker_fails_the_usual_one_links(
+    write_kernel: WriteKernel, monkeypatch: pytest.MonkeyPatch, compiler_calls: list[list[str]]
+) -> None:
+    monkeypatch.setattr(host_compiler, "_fast_linker", lambda: ["-fuse-ld=missing"])
+    linked = host_compiler.compile_for_host(
+        program_of(write_kernel("__global__ void k(float *C) { C[0] = 45; }"))
+    )
+    links = [call for call in compiler_calls if "-c" not in call]
+    assert ["-fuse-ld=missing" in call for call in links] == [True, False]
+    assert linked.path.is_file()
 
 
 def test_a_failed_compilation_leaves_no_file_in_the_cache(own_cache: Path, write_kernel: WriteKernel) -> None:

@@ -25,10 +25,15 @@ def compile_one(program: Program) -> Cubin:
 
 
 @pytest.fixture(scope="module")
-def compiled(needs_nvcc: None) -> dict[str, Cubin | KernelError]:
-    """Compile all methods at their default parameters on all cores."""
+def compiled(request: pytest.FixtureRequest, needs_nvcc: None) -> dict[str, Cubin | KernelError]:
+    """Compile the methods of all selected tests, at their default parameters, on all cores."""
+    selected = {
+        item.callspec.params.get("name")
+        for item in request.session.items
+        if item.path == request.path and isinstance(item, pytest.Function) and hasattr(item, "callspec")
+    }
     programs = []
-    for method in KERNELS:
+    for method in [method for method in KERNELS if method.name in selected]:
         (default,) = variants(method, {})
         programs.append(program(default, ELEMENT_TYPES[method.element_types[0]], fmad=True))
     return {
@@ -37,6 +42,7 @@ def compiled(needs_nvcc: None) -> dict[str, Cubin | KernelError]:
     }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [method.name for method in KERNELS])
 def test_a_method_compiles_and_spills_no_register(
     compiled: dict[str, Cubin | KernelError], name: str

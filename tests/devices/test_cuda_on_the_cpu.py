@@ -163,6 +163,7 @@ def test_each_row_of_the_table_has_a_test_and_each_test_a_row() -> None:
     assert rows == tests
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("file", FILES)
 def test_features_give_the_results_of_a_gpu(device: Device[Any], open_run: Kernel, file: str) -> None:
     lines = (FEATURES / file).read_text().splitlines()
@@ -174,6 +175,7 @@ def test_features_give_the_results_of_a_gpu(device: Device[Any], open_run: Kerne
     assert [lines[number - 1] for number in checks if not passed[number]] == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("feature", REFUSED)
 def test_what_is_refused_is_named(
     cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, feature: str
@@ -222,6 +224,7 @@ def test_a_fault_names_line_and_thread(
     assert str(raised.value) == faults[feature][1].replace("LINE", str(line))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("file", ["threads.cu", "inline_ptx.cu", "tensor_cores.cu"])
 def test_check_accuses_no_correct_use_of_a_feature(file: str) -> None:
     size = f"{len((FEATURES / file).read_text().splitlines()) + 1}x64x1"

@@ -92,6 +92,7 @@ FOR_EACH_RUN = ("naive", "coalesced", "tiled", "register-tile", "vectorized", "a
 """Methods that are compared in each run of the tests: one for each kind of access. The others are `long`."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "row",
     [
@@ -350,6 +351,7 @@ def test_bank_conflicts_of_larger_tiles_are_those_of_arithmetic(name, reads):
     assert found == reads
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", ["1x1x1", "130x67x33"])
 @pytest.mark.parametrize("name", ["tile-1d", "tile-2d", "vectorized", "warp-tile", "pipelined", "async_copy"])
 def test_correct_kernels_have_no_fault(name, size):

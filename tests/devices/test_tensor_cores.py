@@ -35,6 +35,7 @@ def observed(
     return observe(program(variant, problem.element, True), launch, *inputs, checked=checked, trapped=trapped)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("kernel", "allowed", "bits"),
     [
@@ -56,6 +57,7 @@ def test_products_are_as_exact_as_the_factors_and_the_sums(
         assert "computed in less than its type: errors like those of 11-bit products" in refused.reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_matrices_of_half_and_bfloat16_are_multiplied_on_tensor_cores(dtype: str) -> None:
     path = KERNELS / "wmma_elements.cu"
@@ -147,6 +149,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_wrong_use_of_tensor_cores_is_named_with_its_line(
     cpu: Device[Any], open_run: Kernel, write_kernel: Kernel, fault: str

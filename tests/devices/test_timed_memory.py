@@ -98,6 +98,7 @@ def timed(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     assert driver.allocations == []
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("element", ELEMENT_TYPES)
 @pytest.mark.parametrize("column_major", [(), ("A",), ("B", "C")])
 @pytest.mark.parametrize(("launches", "cold"), [(1, True), (1, False), (2, False), (7, False)])

@@ -58,6 +58,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", ["1x1x1", "17x31x13", "5x5x3000"])
 @pytest.mark.parametrize("fmad", [True, False])
 def test_a_right_kernel_is_verified(
@@ -68,6 +69,7 @@ def test_a_right_kernel_is_verified(
     assert result.verdict.effective_bits == 8  # those of C
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_named(cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, mistake: str) -> None:
     old, new, shape, reason = MISTAKES[mistake]

@@ -58,6 +58,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", ["1x1x1", "17x31x13", "5x5x3000"])
 def test_a_right_kernel_is_verified(
@@ -68,6 +69,7 @@ def test_a_right_kernel_is_verified(
     assert result.verdict.effective_bits in (None, ELEMENT_TYPES[dtype].significant_bits)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_a_mistake_is_named(

@@ -331,6 +331,7 @@ def test_the_declared_order_is_not_checked_if_terms_may_be_fused(
     assert result.verdict.bit_equal is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_long_sums_are_correct(cpu: Device[Any], verify_one: Kernel, seed: int) -> None:
     for fmad in (True, False):

@@ -94,6 +94,7 @@ def test_the_example_has_five_submissions():
     assert {path.stem for path in (EXAMPLE / "submissions").iterdir()} == set(EXPECTED) and len(EXPECTED) == 5
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name",
     [
@@ -191,6 +192,7 @@ PROPERTIES = {  # of each kernel the tests, their outcomes, and a part of what t
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("source", PROPERTIES, ids=["tiled", "without conflicts", "untiled"])
 def test_a_property_of_the_accesses_is_exact(graded, source):
     tests = "".join(f"[[test]]\nsize = 32\npoints = 2\n{test}\n" for test, _, _ in PROPERTIES[source])

@@ -43,11 +43,13 @@ def test_there_are_forty_sound_programs_and_twenty_broken_ones() -> None:
     ) == 60
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", _programs(sound=True))
 def test_a_sound_program_is_verified(case: dict[str, str]) -> None:
     assert _verify(case["file"], "cpu") == (0, "")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", _programs(sound=False))
 def test_the_first_line_about_a_broken_program_names_the_cause(case: dict[str, str]) -> None:
     status, line = _verify(case["file"], "cpu")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cudamm.errors import UsageError
-from cudamm.kernels.ladder import find, ladder
+from cudamm.kernels.ladder import find, ladder, methods, names
 from cudamm.kernels.method import Method
 from cudamm.source.c_text import kernels_in
 
@@ -26,6 +26,13 @@ def test_every_file_of_the_folder_is_a_method() -> None:
     kernel_files = {p for p in folder.iterdir() if p.suffix in (".cu", ".cpp", ".py")}
     assert {method.path for method in ladder()} == kernel_files
     assert all(method.builtin for method in ladder())
+
+
+def test_names_are_those_of_all_methods_and_lead_to_them() -> None:
+    expected = {name: method for method in methods() for name in (method.name, *method.aliases)}
+    files = {name: method.path.name for name, method in expected.items()}
+    assert {name: path.name for name, path in names().items()} == files
+    assert all(find(name) is method for name, method in expected.items())
 
 
 def test_names_and_aliases_are_unique() -> None:

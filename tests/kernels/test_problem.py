@@ -108,6 +108,7 @@ def quantile(i: int) -> int:
     return round(4096 * statistics.NormalDist().inv_cdf((i + 0.5) / 65536))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("window", [0, 3])
 @pytest.mark.parametrize(("element", "kind"), KINDS_OF_TYPES)
 def test_inputs_are_the_same_on_every_machine(element, kind: InputKind, window: int) -> None:

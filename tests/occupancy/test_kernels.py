@@ -211,6 +211,7 @@ def test_a_block_size_known_to_the_compiler_is_chosen_from_the_given_values() ->
     assert result.suggestion.threads_per_block == expected.threads_per_block
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("header", "sizes", "largest", "chosen"),
     [

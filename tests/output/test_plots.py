@@ -434,6 +434,7 @@ def test_labels_cover_neither_each_other_nor_points(points, width):
         assert not any(left < x < right and bottom < y < top for x, y in points)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CHARTS_AS_PICTURES)
 def test_every_chart_is_drawn_as_a_png_picture(name):
     png = contents(drawn(GPU, EVERY_KIND[name], DATE), "png")

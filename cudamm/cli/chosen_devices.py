@@ -80,23 +80,24 @@ def _run_on_cluster(
     run: Callable[[Executors], int],
 ) -> int:
     """Call `run` with the executors of each kind of the cluster's devices."""
-    from cudamm.execution.cluster_executor import ClusterExecutor
+    from cudamm.execution.cluster_executor import ClusterExecutor, of_each_kind
     from cudamm.execution.executor_group import ExecutorGroup
 
     with connection_to(cluster, None if spec == "auto" else spec, outputs, most_devices) as found:
-        kinds: dict[tuple[str, str], list[ClusterExecutor]] = {}
-        for device in found.devices():
-            executor = ClusterExecutor(found, device, timeout_s, runs_here=cluster.is_local)
-            kinds.setdefault((device.facts.kind, device.facts.device), []).append(executor)
+        kinds = of_each_kind(found.devices())
         if len(kinds) > 1 and outputs.names_files:
-            names = ", ".join(name for _, name in kinds)
+            names = ", ".join(kind[0].facts.device for kind in kinds)
             raise UsageError(
                 f"the devices of the cluster are of {len(kinds)} kinds ({names}), and a file holds the "
                 "results of one: write no file, or use a scheduler with workers of one kind"
             )
         status = 0
-        for members in kinds.values():
-            with contextlib.closing(ExecutorGroup(members[:most_devices])) as executors:
+        for devices in kinds:
+            members = [
+                ClusterExecutor(found, device, timeout_s, runs_here=cluster.is_local)
+                for device in devices[:most_devices]
+            ]
+            with contextlib.closing(ExecutorGroup(members)) as executors:
                 status = max(status, run(executors))
     return status
 

@@ -266,6 +266,27 @@ def _check_version(facts: dict[str, Any], name: str) -> None:
     )
 
 
+def of_each_kind(devices: Sequence[ClusterDevice]) -> list[list[ClusterDevice]]:
+    """Return the devices of each kind: those with one name.
+
+    Raises:
+        NoDeviceError: GPUs of one kind have different drivers; a program may be faster with one of them.
+    """
+    kinds: dict[tuple[str, str], list[ClusterDevice]] = {}
+    for device in devices:
+        kinds.setdefault((device.facts.kind, device.facts.device), []).append(device)
+    for (_, name), members in kinds.items():
+        first = members[0]
+        for other in members:
+            if other.facts.driver != first.facts.driver:
+                raise NoDeviceError(
+                    f"the hosts of {name} have different drivers: {first.facts.host} has "
+                    f"{first.facts.driver}, and {other.facts.host} has {other.facts.driver}: install one "
+                    "driver on all, or use a scheduler for each"
+                )
+    return list(kinds.values())
+
+
 @dataclasses.dataclass(frozen=True)
 class _AskOnce:
     """Work that asks an executor for one value."""

@@ -13,7 +13,7 @@ import pytest
 
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import NoDeviceError
-from cudamm.execution.cluster_executor import ClusterDevice, EventLoop, connected_to
+from cudamm.execution.cluster_executor import ClusterDevice, EventLoop, connected_to, of_each_kind
 from cudamm.execution.cluster_service import NAME, facts_of
 from cudamm.execution.cluster_worker import DEVICE
 from cudamm.execution.scheduler_address import SchedulerAddress, import_distributed
@@ -141,3 +141,15 @@ def test_a_worker_with_another_cudamm_is_refused_with_its_host_driver_and_compil
         devices_of(scheduler, ("node1/gpu:0", others))
     assert message in str(refused.value) and "\n" not in str(refused.value)
     assert ("other source files" in str(refused.value)) == ("sources" in others)
+
+
+def test_gpus_of_one_kind_need_one_driver(scheduler: Any) -> None:
+    other_kind = {"device": "NVIDIA L4", "driver": "575.1"}
+    others = [("node2/gpu:0", {"host": "node2"}), ("node3/gpu:0", other_kind)]
+    found = of_each_kind(devices_of(scheduler, ("node1/gpu:0", {}), *others))
+    assert [[device.name for device in kind] for kind in found] == [
+        ["node1/gpu:0", "node2/gpu:0"], ["node3/gpu:0"]
+    ]  # fmt: skip
+    older = ("node2/gpu:0", {"host": "node2", "driver": "575.1"})
+    with pytest.raises(NoDeviceError, match=r"drivers: node1 has 580\.65, and node2 has 575\.1: install"):
+        of_each_kind(devices_of(scheduler, ("node1/gpu:0", {}), older))

@@ -63,6 +63,7 @@ def files(request, kernel, tmp_path):
         plain.write_text(text[text.index("__global__") :])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -92,7 +92,7 @@ FOR_EACH_RUN = ("naive", "coalesced", "tiled", "register-tile", "vectorized", "a
 """Methods that are compared in each run of the tests: one for each kind of access. The others are `long`."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "row",
     [

@@ -90,7 +90,7 @@ SLOW_AND_WRONG = """
 // grid:    ceil(N / 8), ceil(M / 8)
 #include <unistd.h>
 __global__ void slow(int M, int N, int K, const float *A, const float *B, float *C) {
-    if (threadIdx.x + threadIdx.y + blockIdx.x + blockIdx.y == 0) usleep(400000);
+    if (threadIdx.x + threadIdx.y + blockIdx.x + blockIdx.y == 0) usleep(100000);
     const int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
     if (row < M && col < N) C[row * N + col] = 0;
 }
@@ -107,7 +107,7 @@ def test_the_answer_to_an_abandoned_request_is_no_answer_to_the_next_one(
         (wrong,) = prepare(executor, [(variant, PROBLEM)], True, silent, verified=True)
         with pytest.raises(ZeroDivisionError), thread_pool(1) as pool:
             pool.submit(executor.verify, wrong, thorough=False)
-            time.sleep(0.2)
+            time.sleep(0.1)
             raise ZeroDivisionError
         assert executor.verify(right, thorough=False).correct is True
         assert executor.verify(wrong, thorough=False).correct is False

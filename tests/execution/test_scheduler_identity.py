@@ -70,6 +70,7 @@ def test_a_scheduler_without_a_dashboard_has_no_address(scheduler: Any) -> None:
     assert dashboard_of(scheduler) == ""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("status", "body", "has_dashboard"),
     [

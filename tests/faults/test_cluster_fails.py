@@ -228,6 +228,7 @@ def test_an_ended_command_with_a_local_cluster_keeps_its_rows_and_leaves_no_proc
         workspace.assert_no_process_runs()
 
 
+@pytest.mark.slow
 def test_an_encrypted_cluster_needs_the_files_of_tls(workspace: Any, start_cluster: StartCluster) -> None:
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",

@@ -108,6 +108,7 @@ def test_a_hang_costs_its_row_while_the_other_processes_go_on(workspace: Any) ->
     workspace.assert_nothing_left()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_killed_workers_cost_no_row(workspace: Any, killed: int) -> None:
     write_kernel(workspace, sleep_us=100_000)

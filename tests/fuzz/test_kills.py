@@ -29,6 +29,7 @@ def test_every_command_is_killed() -> None:
     assert set(COMMANDS) == set(NAMES)
 
 
+@pytest.mark.slow
 def test_kills_at_random_moments_leave_nothing_behind(arena: Arena) -> None:
     """In CI six kills of a fixed seed; `make kills N=200` prints its seed and each kill."""
     seed = int(os.environ.get("CUDAMM_FUZZ_SEED") or (random.SystemRandom().getrandbits(32) if KILLS else 7))

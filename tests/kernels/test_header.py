@@ -451,6 +451,7 @@ def test_slashes_in_a_string_start_no_comment() -> None:
     assert "kernel" in code
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "repeated",
     [

@@ -278,6 +278,7 @@ def test_the_same_arguments_in_another_spelling_are_the_same() -> None:
     assert instantiations(text % "k<>", "k") == (["float, 8", ""], [])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "text",
     ["{" * 10**5, "a<" * 10**5, "#if\n" * 10**5, "template<" * 10**5, "namespace a{int x;" * 10**4,

@@ -51,7 +51,7 @@ class NoDeviceError(CudammError):
 
 
 class DeviceLostError(NoDeviceError):
-    """Failure of a device that was in use: no new process can open it."""
+    """Failure of a device that was in use: no new process can open it, or its host cannot be reached."""
 
 
 class KernelError(CudammError):

@@ -31,7 +31,7 @@ A device that verified more of them would leave devices that open later, or are 
 """
 
 TAKEN_SHARE = 0.5
-"""Share of a fair part of the remaining cases that a device takes at once: towards the end it takes few."""
+"""A device takes this share of (unmeasured cases / devices) at once, so that all finish at about one time."""
 
 
 def bench(
@@ -123,7 +123,7 @@ class _SharedBenchmark:
             yield from self._measure_alone(problem)
 
     def _measure(self, member: Executor, problem: Problem) -> Iterator[Result]:
-        """Measure cases of a problem that no other device has taken, until there are none."""
+        """Take and measure cases of a problem until none is left; put back what a lost device had taken."""
         unfinished: dict[int, Case] = {}
         try:
             while self._cases.may_have(problem):
@@ -159,9 +159,15 @@ class _SharedBenchmark:
 
     def _measure_alone(self, problem: Problem) -> Iterator[Result]:
         """Measure what is timed on the host, which cases on other devices would disturb."""
-        if self._alone[problem]:
-            for result in self._in_turn(self._executors.members[0], problem, self._alone[problem]):
-                yield self._keep(problem, result)
+        unfinished = {case.position: case for case in self._alone[problem]}
+        while unfinished:
+            member = self._executors.members[0]
+            try:
+                for result in self._in_turn(member, problem, list(unfinished.values())):
+                    del unfinished[result.position]
+                    yield self._keep(problem, result)
+            except DeviceLostError as error:
+                self._executors.remove(member, error)
 
     def _measure_finalists(self, problem: Problem) -> Iterator[Result]:
         """Measure the finalists of a problem again, in turn, on one device."""

@@ -85,6 +85,7 @@ class _VerifyInTurn:
     def __call__(self, executor: LocalExecutor, cases: Iterable[Case], report: Report) -> Iterator[_Verified]:
         hung = dict(self.hung)
         for case in cases:
+            report(case.title)
             verified = _verified(executor, case, hung.get(case.variant))
             if verified.has_hung:
                 hung[case.variant] = case.problem.shape

@@ -71,7 +71,7 @@ def worker_command(
     cudamm worker --scheduler-file cluster.json --device cpu,cpu
 
     Join each GPU of this host to a Dask scheduler, so that sweep, tune, bench and verify can use it with
-    --cluster. Each GPU has a Dask worker, and this worker has a process of cudamm that runs the kernels.
+    --cluster. Each GPU has a Dask worker, and the Dask worker has a process of cudamm that runs the kernels.
 
     A Dask worker that dies is started again, at most three times for each device.
 

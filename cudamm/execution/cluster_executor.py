@@ -88,7 +88,7 @@ class EventLoop:
         self._thread.start()
 
     def start(self, work: Callable[[], Awaitable[T]]) -> concurrent.futures.Future[T]:
-        """Call `work` in the loop, and wait there for its value."""
+        """Start `work` in the loop, and return a future of its value."""
 
         async def value() -> T:
             return await work()
@@ -342,7 +342,7 @@ class ClusterExecutor(Executor):
         return load
 
     def carry_out(self, work: Work[T], cases: Iterable[Case], report: Report) -> Iterator[T]:
-        """Have the Dask worker do work on cases, which are sent when all of them are compiled."""
+        """Wait until all `cases` are compiled, send them at once, and yield the values as they come."""
         sent = [self._to_send(case) for case in cases]
         progress = self._request(StartWork(work, sent, self._timeout_s))
         while True:
@@ -424,7 +424,7 @@ def local_cluster(specs: Sequence[str]) -> Iterator[Cluster]:
 
 
 def _wait_for_workers(cluster: Cluster, workers: Sequence[DaskWorker]) -> None:
-    """Wait until each Dask worker has joined or ended. Raise NoDeviceError if all have ended."""
+    """Wait until each Dask worker has joined or ended, or JOIN_S. Raise NoDeviceError if all have ended."""
     deadline = time.monotonic() + JOIN_S
     while time.monotonic() < deadline:
         joined = {device.name for device in cluster.joined()}

@@ -1,4 +1,4 @@
-"""What a Dask worker of cudamm does: it works on cases that clients send, for one client at a time.
+"""What a Dask worker of cudamm does for its clients: it works on the cases of one client at a time.
 
 The work uses cudamm's own worker process. The Dask worker itself never opens a device: a kernel that crashes
 or hangs costs its row, as on one machine.
@@ -33,12 +33,11 @@ if TYPE_CHECKING:
 NAME = "cudamm"
 """Name under which a Dask worker has its `ClusterService`, and tells the scheduler its `WorkerFacts`."""
 
-
 ANSWER_S = 1.0
 """Time after which a request is answered with what the work has found so far, in seconds."""
 
 ABANDONED_S = 20.0
-"""Time without a request of the client after which its work is stopped, in seconds."""
+"""Time without a request of the client after which its work stops before the next step, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -150,23 +149,28 @@ class _StartedWork:
         return answer_to(functools.partial(self._run, executor))
 
     def _run(self, executor: WorkerExecutor) -> None:
-        if self._is_to_stop:
-            return
+        self._end_if_stopped()
         cases = [received(case) for case in self._request.cases]
         for value in self._request.work(executor, cases, self._report):
             self._values.append(value)
-            if self._is_to_stop:
-                return
+            self._end_if_stopped()
 
     def _report(self, doing: str) -> None:
         self._doing = doing
+        self._end_if_stopped()
+
+    def _end_if_stopped(self) -> None:
+        """Raise DeviceLostError if the work is stopped: a client that comes back must not think it done."""
+        if self._is_stopped or self.is_abandoned:
+            raise DeviceLostError(f"the work was stopped: no request had come for {ABANDONED_S:g} s")
 
     @property
-    def _is_to_stop(self) -> bool:
-        return self._is_stopped or time.monotonic() - self._last_asked > ABANDONED_S
+    def is_abandoned(self) -> bool:
+        """Return whether the client has not asked for too long."""
+        return time.monotonic() - self._last_asked > ABANDONED_S
 
     def stop(self) -> None:
-        """Have the work stop after the value that it is finding."""
+        """Have the work stop before its next step."""
         self._is_stopped = True
 
     async def progress(self, running: asyncio.Future[Answer]) -> WorkProgress:
@@ -200,16 +204,22 @@ class ClusterService:
         if isinstance(asked, StopWork):
             return pickle.dumps(self._stop(session))
         if isinstance(asked, StartWork):
+            self._forget_abandoned()
             work = _StartedWork(asked)
             self._works[session] = work, self._in_thread(functools.partial(work.run, self._executor))
         if session not in self._works:
-            lost = DeviceLostError("its Dask worker does not know this work: it has been started again")
+            lost = DeviceLostError("its Dask worker does not know this work (any more)")
             return pickle.dumps(WorkProgress([], "", Failure(lost)))
         work, running = self._works[session]
         progress = await work.progress(running)
         if progress.ended is not None:
             self._works.pop(session, None)
         return pickle.dumps(progress)
+
+    def _forget_abandoned(self) -> None:
+        for session, (work, running) in list(self._works.items()):
+            if running.done() and work.is_abandoned:
+                del self._works[session]
 
     def _stop(self, session: str) -> WorkProgress:
         if session in self._works:

@@ -67,7 +67,7 @@ class ExecutorGroup(Executors):
 
     def free_bytes(self) -> int:
         """Return the smallest number of free bytes among the devices that are open."""
-        return min(member.free_bytes() for member in self.open_members())
+        return min(free for _, free in asked_of_each(self, lambda member: member.free_bytes()))
 
     def remove(self, member: Executor, error: NoDeviceError) -> None:
         """Close a member whose device cannot be used. Raise the error if it is the only member."""
@@ -79,11 +79,7 @@ class ExecutorGroup(Executors):
 
     def release(self) -> None:
         """Free the matrices of each device that is open."""
-        for member in self.open_members():
-            try:
-                member.release()
-            except DeviceLostError as error:
-                self.remove(member, error)
+        asked_of_each(self, lambda member: member.release())
 
     def dismiss(self) -> None:
         """Start to shut down every member."""
@@ -99,13 +95,27 @@ class ExecutorGroup(Executors):
 
 def most_typical(executors: Executors) -> Executor:
     """Return the member whose measured FMA rate is nearest to the median of all; without rates, the first."""
-    members = executors.open_members()
-    if len(members) == 1:
-        return members[0]
-    ceilings = [member.facts().ceilings for member in members]
-    rates = [0.0 if found is None else found.fma_gflops for found in ceilings]
-    middle = median(rates)
-    return min(zip(members, rates, strict=True), key=lambda pair: abs(pair[1] - middle))[0]
+    if len(executors.members) == 1:
+        return executors.open_members()[0]
+    ceilings = asked_of_each(executors, lambda member: member.facts().ceilings)
+    rates = [(member, 0.0 if found is None else found.fma_gflops) for member, found in ceilings]
+    middle = median(rate for _, rate in rates)
+    return min(rates, key=lambda pair: abs(pair[1] - middle))[0]
+
+
+def asked_of_each(executors: Executors, ask: Callable[[Executor], T]) -> list[tuple[Executor, T]]:
+    """Return each open member with its answer; remove members whose devices are lost.
+
+    Raises:
+        NoDeviceError: the last device is lost.
+    """
+    answers = []
+    for member in executors.open_members():
+        try:
+            answers.append((member, ask(member)))
+        except DeviceLostError as error:
+            executors.remove(member, error)
+    return answers
 
 
 @dataclass(eq=False)

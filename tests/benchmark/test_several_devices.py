@@ -18,7 +18,7 @@ from cudamm.benchmark.verify import verify_all
 from cudamm.devices.device import Ceilings, DeviceInfo
 from cudamm.errors import DeviceLostError, NoDeviceError
 from cudamm.execution.case import Case, Verdict
-from cudamm.execution.executor import SampleBatch
+from cudamm.execution.executor import Facts, SampleBatch
 from cudamm.execution.executor_group import ExecutorGroup, most_typical
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.ladder import find
@@ -208,6 +208,35 @@ def test_a_device_lost_among_the_finalists_is_replaced() -> None:
     again = list(results)
     assert len(first) == len(BLOCKS)
     assert {r.device for r in again} == {"gpu:1"} and len(again) == 3
+
+
+def test_a_device_lost_before_the_finalists_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its host vanishes while the other device measures the last cases, so that no request has told."""
+    members = two_gpus(1.0, 1.0)
+    group = ExecutorGroup(members)
+    results = bench(group, cases(), settings(), silent)
+    first = [next(results) for _ in BLOCKS]
+
+    def lost() -> Facts:
+        raise DeviceLostError("gpu:0 fell off the bus")
+
+    monkeypatch.setattr(members[0], "facts", lost)
+    again = list(results)
+    assert len(first) == len(BLOCKS) and {r.device for r in again} == {"gpu:1"} and len(again) == 3
+    assert list(group.members) == [members[1]] and "fell off the bus" in group.losses[0]
+
+
+def test_a_device_lost_while_cases_are_planned_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    members = [Gpu(0), Gpu(1)]
+    group = ExecutorGroup(members)
+
+    def lost() -> int:
+        raise DeviceLostError("gpu:1 fell off the bus")
+
+    monkeypatch.setattr(members[1], "free_bytes", lost)
+    results = list(bench(group, cases(), settings(), silent))
+    assert [r.status for r in results] == ["ok"] * len(BLOCKS)
+    assert list(group.members) == [members[0]] and members[1].is_closed
 
 
 def test_the_last_lost_device_ends_the_run_with_the_results_so_far() -> None:

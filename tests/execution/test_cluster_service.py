@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import pickle
 import shutil
 import threading
@@ -26,12 +27,13 @@ from cudamm.execution.cluster_service import (
     StartWork,
     StopWork,
     WorkProgress,
+    _StartedWork,
 )
 from cudamm.execution.executor import Report
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.portable_case import received, to_send
 from cudamm.execution.prepare import prepare
-from cudamm.execution.process_protocol import Success, value_of
+from cudamm.execution.process_protocol import Failure, Success, value_of
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, parse_shape
@@ -188,12 +190,36 @@ def test_work_whose_client_has_vanished_ends(
     monkeypatch.setattr("cudamm.execution.cluster_service.ABANDONED_S", 0.2)
     vanished, other = Client(service, "vanished"), Client(service, "other")
 
-    async def vanish() -> list[int]:
+    async def vanish() -> WorkProgress:
         await vanished.ask(StartWork(Positions(pause_s=0.05), numbered(case, 100), None))
-        return await other.carry_out(Positions(), numbered(case, 1))
+        assert await other.carry_out(Positions(), numbered(case, 1)) == [0]
+        return await vanished.ask(GetProgress())
 
-    assert asyncio.run(vanish()) == [0]
+    progress = asyncio.run(vanish())
     assert len(recorder.done) < 20
+    assert progress.ended is not None
+    with pytest.raises(DeviceLostError):  # the client comes back, and must not take its work for done
+        value_of(progress.ended)
+
+
+def test_stopped_work_ends_before_its_next_step(service: ClusterService, case: Case) -> None:
+    def endless(executor: Any, cases: Any, report: Report) -> Iterator[int]:
+        for step in range(1000):
+            report(f"step {step}")
+            time.sleep(0.01)
+        yield 0
+
+    async def stop() -> list[int]:
+        work = _StartedWork(StartWork(endless, [], None))
+        running = service._in_thread(functools.partial(work.run, service._executor))
+        await asyncio.sleep(0.05)
+        work.stop()
+        assert isinstance(await running, Failure)
+        return await Client(service, "other").carry_out(Positions(), numbered(case, 1))
+
+    begun = time.monotonic()
+    assert asyncio.run(stop()) == [0]
+    assert time.monotonic() - begun < 5
 
 
 def test_a_dask_worker_that_has_been_started_again_knows_no_earlier_work(service: ClusterService) -> None:

@@ -26,7 +26,7 @@ def wavefronts(method: Method, **values: int) -> tuple[int, int]:
     return total.wavefronts, total.ideal_wavefronts
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("name", "values"),
     [

@@ -82,7 +82,7 @@ def _timed(device: Device[Any], cheat: Cheat, **settings: Any) -> Result:
     return result
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "cheat",
     # Every other one is tested with the long tests, which CI runs too.

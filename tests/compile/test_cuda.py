@@ -92,6 +92,7 @@ def program_of(path: Path, entry: str = "k", fmad: bool = True) -> Program:
     return program(Variant(method, ()), ELEMENT_TYPES[method.element_types[0]], fmad)
 
 
+@pytest.mark.slow
 def test_code_for_one_architecture_only_is_compiled_for_that_architecture(write_kernel: WriteKernel) -> None:
     """ptxas compiles instructions for the tensor cores of sm_90 only if the target is `sm_90a`."""
     fence = '__global__ void k(float *C) { asm volatile("wgmma.fence.sync.aligned;"); C[0] = 1; }\n'

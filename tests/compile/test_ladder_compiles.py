@@ -42,7 +42,7 @@ def compiled(request: pytest.FixtureRequest, needs_nvcc: None) -> dict[str, Cubi
     }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", [method.name for method in KERNELS])
 def test_a_method_compiles_and_spills_no_register(
     compiled: dict[str, Cubin | KernelError], name: str

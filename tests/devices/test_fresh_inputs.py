@@ -140,7 +140,7 @@ def stream_values(of_stream: ElementStream, size_bytes: int) -> dict[str, int]:
     return {**dict(zip(names, of_stream.arguments, strict=True)), "size_bytes": size_bytes}
 
 
-@pytest.mark.sampled(3, first=1)
+@pytest.mark.sampled(6, first=1)
 @pytest.mark.parametrize(
     ("dtype", "distribution"),
     [
@@ -272,7 +272,7 @@ __global__ void under_test({r} *C) {{
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float16", "bfloat16"])
 def test_without_a_bound_only_the_reference_rounded_once_is_right(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
@@ -323,7 +323,7 @@ __global__ void under_test(const {c} *A, {r} *C) {{
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("row", "column"), [(22, 1), (1, 13)])
 def test_a_sample_has_the_elements_of_its_rows_and_columns(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, row: int, column: int

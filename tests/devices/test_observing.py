@@ -172,6 +172,7 @@ def test_four_words_are_one_access_and_repeated_reads_are_none():
     assert found["store"].wavefronts == 12 * 4  # the words of a warp are 16 bytes apart
 
 
+@pytest.mark.slow
 def test_merged_and_unrolled_lines_are_those_of_the_machine_code(needs_nvdisasm):
     def texts(name: str, kind: str) -> set[str]:
         (variant,) = variants(named(name), {})

@@ -70,6 +70,7 @@ def comparable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{k: value for k, value in row.items() if "ms" not in k and k != "exact"} for row in rows]
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_rows_of_one(workspace: Any) -> None:
     write_kernel(workspace, bad=-1)
     sizes = " ".join(f"-n {size}" for size in (8, 9, 10))

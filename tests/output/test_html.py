@@ -679,6 +679,7 @@ SPOKEN_TEXT = "[...document.querySelectorAll('.spoken')].map(place => place.text
 FOCUSED_CLASS = "document.activeElement.className"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("scheme", "width", "first_line"),
     [("light", 1200, "0,114,178"), ("dark", 1200, "86,180,233"), ("light", 600, "0,114,178")],

@@ -60,4 +60,4 @@ def _precompiled(key: Sequence[str], names: Sequence[str], command: Sequence[str
     try:
         return cached_folder(key, make)
     except KernelError:
-        return None
+        return None  # the kernel is compiled without, and that reports what is wrong with the compiler

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import functools
 import pickle
 import shutil
 import threading
@@ -27,13 +26,12 @@ from cudamm.execution.cluster_service import (
     StartWork,
     StopWork,
     WorkProgress,
-    _StartedWork,
 )
 from cudamm.execution.executor import Report
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.portable_case import received, to_send
 from cudamm.execution.prepare import prepare
-from cudamm.execution.process_protocol import Failure, Success, value_of
+from cudamm.execution.process_protocol import Success, value_of
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, parse_shape
@@ -88,6 +86,17 @@ class Positions:
             time.sleep(self.pause_s)
         if self.error is not None:
             raise self.error
+
+
+@dataclass(frozen=True)
+class ManySteps:
+    """Work that reports steps for ten seconds before it yields anything."""
+
+    def __call__(self, executor: Any, cases: Iterable[Case], report: Report) -> Iterator[int]:
+        for step in range(1000):
+            report(f"step {step}")
+            time.sleep(0.01)
+        yield 0
 
 
 class Client:
@@ -202,23 +211,19 @@ def test_work_whose_client_has_vanished_ends(
         value_of(progress.ended)
 
 
-def test_stopped_work_ends_before_its_next_step(service: ClusterService, case: Case) -> None:
-    def endless(executor: Any, cases: Any, report: Report) -> Iterator[int]:
-        for step in range(1000):
-            report(f"step {step}")
-            time.sleep(0.01)
-        yield 0
+def test_stopped_work_ends_before_its_next_step(
+    service: ClusterService, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cudamm.execution.cluster_service.ANSWER_S", 0.05)
+    one, other = Client(service, "one"), Client(service, "other")
 
-    async def stop() -> list[int]:
-        work = _StartedWork(StartWork(endless, [], None))
-        running = service._in_thread(functools.partial(work.run, service._executor))
-        await asyncio.sleep(0.05)
-        work.stop()
-        assert isinstance(await running, Failure)
-        return await Client(service, "other").carry_out(Positions(), numbered(case, 1))
+    async def stop_one() -> list[int]:
+        await one.ask(StartWork(ManySteps(), [], None))
+        await one.ask(StopWork())
+        return await other.carry_out(Positions(), numbered(case, 1))
 
     begun = time.monotonic()
-    assert asyncio.run(stop()) == [0]
+    assert asyncio.run(stop_one()) == [0]
     assert time.monotonic() - begun < 5
 
 

@@ -9,9 +9,12 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_the_wheel_runs_its_kernels_from_an_empty_folder(tmp_path: Path) -> None:
     wheels, installed, empty = tmp_path / "wheels", tmp_path / "installed", tmp_path / "empty"
     empty.mkdir()

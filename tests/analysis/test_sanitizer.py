@@ -124,11 +124,13 @@ def prepared(cpu, kernels):
     return prepare_one
 
 
+@pytest.mark.slow
 def test_a_right_kernel_is_launched_without_an_error(prepared, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NVCC_APPEND_FLAGS", "")  # `launch_once` sets it
     assert answer_to(lambda: launch_once(prepared("tiled"))) == Success(None)
 
 
+@pytest.mark.slow
 def test_the_watched_process_writes_its_error_to_a_file(prepared, tmp_path: Path):
     (tmp_path / "case").write_bytes(pickle.dumps(prepared("barriers_at_two_lines")))
     command = [sys.executable, "-m", "cudamm.analysis.sanitizer"]

@@ -26,7 +26,7 @@ def wavefronts(method: Method, **values: int) -> tuple[int, int]:
     return total.wavefronts, total.ideal_wavefronts
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -47,7 +47,7 @@ def test_no_access_of_a_tile_has_a_bank_conflict(name: str, values: dict[str, in
     assert taken == needed > 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [

@@ -77,7 +77,7 @@ TILES = {
 """Small tiles that are not square, for the methods that have any."""
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9, first=2)  # the first one takes 8 s
 @pytest.mark.parametrize("method", every_other_long(COUNTED))
 def test_the_traffic_in_the_header_is_that_of_the_threads(method: Method) -> None:
     """The reference is an instrumented run, which counts the bytes of each access."""
@@ -172,6 +172,7 @@ def test_compulsory_traffic_is_each_matrix_once():
     assert result.traffic.load_bytes == (32 * 64 * 3 + 64 * 48 * 2) * 8
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("method", COUNTED, ids=lambda m: m.name)
 def test_no_kernel_requests_less_than_each_matrix_once(method, worth_sweeping):
     for variant in worth_sweeping(method, **{p.name: p.values[:2] for p in method.parameters}):

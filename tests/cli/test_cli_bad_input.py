@@ -379,6 +379,7 @@ def assert_readable(folder):
     ElementTree.fromstring((folder / "out.svg").read_text())  # noqa: S314 - cudamm wrote it
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3, first=2)
 @pytest.mark.parametrize("name", ["\udcff.cu", "ä★\n.cu", 'e\x1b[31m\x07q"\\.cu'])
 def test_any_file_name_gives_readable_tables_and_files(run, kernel, tmp_path, name):

@@ -202,6 +202,7 @@ def test_a_kernel_that_can_run_at_no_size_is_refused(run, kernel):
     run(f"{BENCH} -n 16 -n 32 --kernel my.cu --requires M==17").refused(2, "M==17")
 
 
+@pytest.mark.slow
 def test_block_auto_times_the_best_block_size_beside_the_default(run, kernel, needs_nvcc):
     """Without a GPU, --block auto takes the block size for sm_80: 1024 threads of 32 registers fill an SM."""
     small = kernel(replacing="BLOCK_SIZE = 16 in 8, 16", by="BLOCK_SIZE = 8 in 8, 32")

@@ -54,6 +54,7 @@ def test_kernels_without_mistakes_are_clean_and_get_advice(run):
     assert "2 of 2 variants are clean. Success!" in result.stdout and "numpy" not in result.stdout
 
 
+@pytest.mark.slow
 def test_the_default_sizes_are_awkward_ones_and_a_larger_one(run):
     document = json.loads(run("check -m tiled --block 16 --json -").stdout)
     (checked,) = document["checked"]

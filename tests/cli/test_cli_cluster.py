@@ -18,6 +18,7 @@ VERIFY = "verify -m naive -n 8 --dtype int32 --cluster"
 TLS = "--tls-ca a --tls-cert b --tls-key c"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("line", "status", "words"),
     [
@@ -67,6 +68,7 @@ class ScriptedWorker:
 RESTARTED = "cudamm: the Dask worker {} was killed by SIGKILL, and is started again ({} of 3)"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("workers", "status", "lines"),
     [
@@ -101,6 +103,7 @@ def test_a_dask_worker_that_dies_is_started_again_three_times(
     assert all(worker.restarts <= 3 for worker in started)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "command", [f"{VERIFY} tcp://127.0.0.1:1", "worker --device cpu --scheduler tcp://127.0.0.1:1"]
 )

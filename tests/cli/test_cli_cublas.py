@@ -121,6 +121,7 @@ def test_list_names_the_library_and_where_cublas_runs(run) -> None:
     assert [cell.strip() for cell in row.split("│")][4] == "GPU"
 
 
+@pytest.mark.slow
 def test_nvmath_is_not_imported_before_cublas_runs(tmp_path: Path) -> None:
     trap = tmp_path / "trap" / "nvmath"  # found before an installed nvmath
     trap.mkdir(parents=True)

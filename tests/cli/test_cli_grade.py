@@ -84,6 +84,7 @@ def test_each_form_has_the_points_and_students_see_no_hidden_problem(run, handed
     assert "| right at 19x23x29 float32 | 0 of 2 | failed | the result |" in (tmp_path / "out.md").read_text()
 
 
+@pytest.mark.slow
 def test_all_points_end_with_status_0_and_the_public_part_is_for_students(run, handed_in, tmp_path):
     ended = run("grade assignment.toml right.cu --device cpu --out -")
     assert (ended.status, ended.stderr) == (0, "")

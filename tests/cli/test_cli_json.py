@@ -144,6 +144,7 @@ def test_a_file_name_that_is_not_utf_8_causes_no_traceback(run, tmp_path):
     assert len(list(tmp_path.iterdir())) == (result.status == 0)
 
 
+@pytest.mark.slow
 def test_standard_output_in_ascii_gets_valid_json(spawn, kernel):
     kernel("ünï.cu")
     line = "bench --device cpu --warmup 0 --runs 1 --times --no-verify -n 16 --kernel ünï.cu --json -"

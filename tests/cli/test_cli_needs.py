@@ -102,6 +102,7 @@ def test_a_dependent_launch_is_refused_for_an_older_architecture(run, kernel: Ca
     assert "registers per thread" in run(f"occupancy --kernel {path} --arch sm_90").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("needs_nvcc")
 def test_show_prints_the_machine_code_of_tma_without_a_gpu(run) -> None:
     result = run("show -m tma --sass --arch sm_90")
@@ -159,6 +160,7 @@ def test_the_source_depends_on_no_architecture(run) -> None:
     assert run("show -m tma --arch rtx3090").status == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("needs_nvcc")
 @pytest.mark.parametrize("values", [{}, {"TM": (16,), "TN": (8,)}], ids=["8 x 16", "16 x 8"])
 def test_the_largest_thread_tiles_of_tma_spill_no_registers(values: dict[str, tuple[int, ...]]) -> None:

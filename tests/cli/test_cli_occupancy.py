@@ -311,6 +311,7 @@ def test_the_tail_effect_is_reported_if_the_last_wave_is_small(run):
         assert ("tail: 256 threads" in run(f"{BARE} --grid {launch}").stdout) == tail
 
 
+@pytest.mark.slow
 def test_curves_are_drawn_to_a_file_and_in_the_terminal(run, tmp_path):
     (tmp_path / "x.png").write_text("old")
     assert len(run(f"{BARE} --plot x.png --json -").records) == 1

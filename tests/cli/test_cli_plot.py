@@ -13,6 +13,7 @@ from cudamm.output.number_format import significant
 ON_CPU = "--device cpu -n 16 --runs 3 --warmup 0 --times"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("suffix", "begins"), [("png", b"\x89PNG"), ("SVG", b"<?xml"), ("pdf", b"%PDF")])
 def test_bench_draws_a_picture_in_the_format_of_the_suffix(run, tmp_path, suffix, begins):
     (tmp_path / f"x.{suffix}").write_text("old")

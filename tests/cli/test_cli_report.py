@@ -268,6 +268,7 @@ def test_tables_and_page_show_the_fastest_rows_and_csv_has_all(run, large_result
     assert "This page shows 500 of the 3000 rows" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_comparison_shows_some_rows_and_its_files_have_all(run, large_results, tmp_path):
     start = time.process_time()
     ended = run("compare large.json large.json --json all.json --csv all.csv")
@@ -300,6 +301,7 @@ def cell(page: str, line: int) -> str:
     return row
 
 
+@pytest.mark.slow
 def test_a_page_of_a_kernel_has_its_source_with_findings_beside_the_lines(run, tmp_path, needs_nvcc):
     (tmp_path / "a<b>.cu").write_text(HOSTILE)
     ended = run("report 'a<b>.cu' -n 64 --gpu rtx3080")
@@ -325,6 +327,7 @@ def test_a_page_of_a_kernel_has_its_source_with_findings_beside_the_lines(run, t
     assert not re.search(r"fastest|winner|★|GFLOP|speed-up", page)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_cannot_be_traced_still_has_a_page(run, kernel, monkeypatch, tmp_path, request):
     from cudamm.compile import nvcc_compiler
 

@@ -120,6 +120,7 @@ class TestCompiled:
             ended.stderr == "cudamm: no GPU here, so code is compiled for sm_90; choose another with --arch\n"
         )
 
+    @pytest.mark.slow
     def test_an_older_compiler_compiles_for_its_newest_architecture(self, run, monkeypatch) -> None:
         import dataclasses
 
@@ -183,6 +184,7 @@ class TestCompiled:
         assert rows[0][3] == "8,320"  # (32 x 33 + 32 x 32) floats
         assert "tiled-dynamic also requests shared memory at launch: 2 * BLOCK_SIZE" in ended.stdout
 
+    @pytest.mark.slow
     @pytest.mark.sampled(3)
     @pytest.mark.parametrize("columns", [60, 80, 120])
     def test_resources_fit_the_terminal(self, on_terminal, columns: int) -> None:

@@ -107,6 +107,7 @@ def test_the_addresses_of_a_warp_are_drawn(run, tmp_path):
     assert loads_of_a["periods"] == [{str(lane): lane * 256 + 4 * k for lane in range(32)} for k in (0, 1)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("columns", [60, 120])
 def test_a_drawing_fits_the_terminal_and_needs_no_colour(on_terminal, columns):
     line = "trace -m coalesced --block 32 -n 64 --warp 0"

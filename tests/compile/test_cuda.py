@@ -109,6 +109,7 @@ def test_code_for_one_architecture_only_is_compiled_for_that_architecture(write_
             nvcc_compiler.compile_for_gpu(own, other)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("columns", [64, 128, 192, 256])
 def test_the_multiplications_of_float8_run_asynchronously_and_no_register_is_spilled(columns: int) -> None:
@@ -215,6 +216,7 @@ def test_a_kernel_without_arrays_uses_only_registers_and_is_compiled_once(
     assert first.resources == Resources(registers, 0, 0, 0, 0, 0, 0, None)
 
 
+@pytest.mark.slow
 def test_ptxas_gets_the_options_of_the_header(
     write_kernel: WriteKernel, compiler_calls: list[list[str]], own_cache: Path
 ) -> None:
@@ -270,7 +272,7 @@ def test_no_file_of_the_current_folder_is_taken_for_a_header_of_cuda(
     assert " EDGE[100]" in listing.ptx(program_of(path), "sm_90").text
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("source", "place", "words"),
     [
@@ -330,6 +332,7 @@ def test_a_file_name_may_be_invalid_unicode(tmp_path: Path) -> None:
     assert nvcc_compiler.compile_for_gpu(program_of(path), "sm_90").kernel == "_Z1kPf"
 
 
+@pytest.mark.slow
 def test_a_changed_nvcc_variable_compiles_a_kernel_again(
     write_kernel: WriteKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

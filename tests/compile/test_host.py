@@ -131,7 +131,8 @@ def test_a_failed_compilation_leaves_no_file_in_the_cache(own_cache: Path, write
     with pytest.raises(KernelError):
         host_compiler.compile_for_host(program_of(path))
     assert own_cache.is_dir()
-    assert list(own_cache.iterdir()) == []
+    # After enough compilations in one process, cudamm's own headers are precompiled, into a folder.
+    assert [file for file in own_cache.iterdir() if file.suffix != ".folder"] == []
 
 
 def test_without_a_compiler_the_message_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def compiled(request: pytest.FixtureRequest, needs_nvcc: None) -> dict[str, Cubi
     }
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", [method.name for method in KERNELS])
 def test_a_method_compiles_and_spills_no_register(
     compiled: dict[str, Cubin | KernelError], name: str
@@ -52,6 +52,7 @@ def test_a_method_compiles_and_spills_no_register(
     assert cubin.resources.spill_store_bytes == cubin.resources.spill_load_bytes == 0
 
 
+@pytest.mark.slow
 def test_the_gpu_devices_own_kernels_compile(needs_nvcc: None, tmp_path: Path) -> None:
     nvcc = find_nvcc()
     assert nvcc is not None

@@ -162,6 +162,7 @@ class TestPtx:
         assert len(differing) == 4
         assert all(re.search(r"%(ctaid|tid)\.[xy]", line) for lines in differing for line in lines)
 
+    @pytest.mark.slow
     def test_without_fmad_nothing_is_fused(self) -> None:
         fused, unfused = (
             opcodes_of(listing.ptx(ladder_program("naive", fmad=f), "sm_90")) for f in (True, False)
@@ -215,6 +216,7 @@ class TestSass:
         with pytest.raises(NoDeviceError, match="pip install nvidia-cuda-nvdisasm"):
             listing.sass(program_of(write_kernel(CALLS)), "sm_80")
 
+    @pytest.mark.slow
     def test_naive_and_coalesced_have_the_same_opcodes(self, real_nvdisasm: Path) -> None:
         naive, coalesced = (
             Counter(opcodes_of(listing.sass(ladder_program(name), "sm_90")))

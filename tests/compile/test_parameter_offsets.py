@@ -91,6 +91,7 @@ def parameters_offset(image: bytes, name: str) -> int:
     return int(begin)
 
 
+@pytest.mark.slow
 def test_tensor_maps_are_at_multiples_of_128_in_constant_memory() -> None:
     """Parameters begin at 0x210 of constant bank 0 on sm_90, so the first map's offset is not 0."""
     (variant,) = variants(find("tma"), {})
@@ -108,6 +109,7 @@ def test_tensor_maps_are_at_multiples_of_128_in_constant_memory() -> None:
     assert buffer[: offsets[0]] == bytes(offsets[0])
 
 
+@pytest.mark.slow
 def test_tensor_maps_are_at_multiples_of_128_on_newer_architectures() -> None:
     newer = [arch for arch in nvcc_compiler.nvcc().architectures if int(arch[3:]) >= 100]
     if not newer:

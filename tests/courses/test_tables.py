@@ -40,7 +40,7 @@ def on_gpu(request):
     return reproduction(request.param, *planned(request.param, GPU))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_no_text_is_cut_off_at_any_width(on_gpu, width):
     text = printed([on_gpu], width)

@@ -140,7 +140,7 @@ def stream_values(of_stream: ElementStream, size_bytes: int) -> dict[str, int]:
     return {**dict(zip(names, of_stream.arguments, strict=True)), "size_bytes": size_bytes}
 
 
-@pytest.mark.sampled(6, first=1)
+@pytest.mark.sampled(30, first=1)
 @pytest.mark.parametrize(
     ("dtype", "distribution"),
     [
@@ -292,6 +292,7 @@ def test_without_a_bound_only_the_reference_rounded_once_is_right(
         assert run.product()[0, :2].astype(int).tolist() == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ONE_AND_LONG)
 def test_a_matrix_times_a_vector(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str

@@ -49,7 +49,7 @@ ON_SM_86 = {name: instruction for name, instruction in ON_SM_80.items() if name 
 ON_SM_89 = ON_SM_86 | {"mma_float8_e4m3": "QMMA.16832.F32.E4M3.E4M3"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("target", "instructions"),
     [

@@ -155,6 +155,7 @@ def middles(kind: Any) -> Any:
         return np.float32(0.5) * kind.value(NUMBERS) + np.float32(0.5) * kind.value((NUMBERS + 1) & 0xFFFF)
 
 
+@pytest.mark.sampled(2)
 def test_every_number_becomes_the_float_of_its_value(computed: tuple[Any, Any]) -> None:
     kind, rows = computed
     expected = kind.value(NUMBERS)
@@ -194,7 +195,7 @@ OPERATIONS: dict[str, Callable[[Fraction, Fraction, Fraction], Fraction]] = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_the_result_of_an_operation_is_the_exact_one_rounded_once(
     computed: tuple[Any, Any], operation: str

@@ -370,15 +370,15 @@ SLOW_BLOCKS = """\
 // threads: 1
 // grid:    N
 #include <unistd.h>
-__global__ void slow(int M, int N, int K, const float *A, const float *B, float *C) { usleep(500000); }
+__global__ void slow(int M, int N, int K, const float *A, const float *B, float *C) { usleep(250000); }
 """
 
 
 def test_the_time_limit_is_that_of_a_block(write_kernel: Callable[..., Path]) -> None:
     method = read_method(write_kernel(SLOW_BLOCKS))
-    assert len(observation_of(method, "1x4x1", checked=True, timeout_s=1.5).blocks) == 4
-    with pytest.raises(KernelError, match=r"no answer within 0\.2 s \(--timeout\)"):
-        observation_of(method, "1x4x1", checked=True, timeout_s=0.2)
+    assert len(observation_of(method, "1x4x1", checked=True, timeout_s=0.9).blocks) == 4
+    with pytest.raises(KernelError, match=r"no answer within 0\.1 s \(--timeout\)"):
+        observation_of(method, "1x4x1", checked=True, timeout_s=0.1)
 
 
 BOTH_WAYS = """\

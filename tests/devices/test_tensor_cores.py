@@ -35,7 +35,7 @@ def observed(
     return observe(program(variant, problem.element, True), launch, *inputs, checked=checked, trapped=trapped)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("kernel", "allowed", "bits"),
     [

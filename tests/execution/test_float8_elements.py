@@ -69,7 +69,7 @@ def test_a_right_kernel_is_verified(
     assert result.verdict.effective_bits == 8  # those of C
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_named(cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel, mistake: str) -> None:
     old, new, shape, reason = MISTAKES[mistake]

@@ -97,7 +97,7 @@ def odd_variant(method: Method) -> Variant:
     return variant
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("method", "dtype"), one_type_long_others(LADDER))
 def test_the_product_is_correct_for_every_type_at_odd_block_sizes(
     cpu: Device[Any], method: Method, dtype: str
@@ -118,7 +118,7 @@ def test_the_product_is_correct_for_every_type_at_odd_block_sizes(
         assert result.padded is (variant.padded(ELEMENT_TYPES[dtype], *shape) != shape)
 
 
-@pytest.mark.sampled(4, first=2)  # other methods than those of the test above
+@pytest.mark.sampled(6, first=2)  # other methods than those of the test above
 @pytest.mark.parametrize("method", LADDER, ids=lambda m: m.name)
 def test_the_product_is_correct_for_every_shape_with_fused_multiply_add(
     cpu: Device[Any], method: Method

@@ -69,7 +69,7 @@ def test_a_right_kernel_is_verified(
     assert result.verdict.effective_bits in (None, ELEMENT_TYPES[dtype].significant_bits)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_a_mistake_is_named(

@@ -49,7 +49,7 @@ def source(rounded: str) -> str:
     return KERNEL.replace("ROUNDED(", f"{rounded}(")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rounding", ["cut", "rounded", ""])
 @pytest.mark.parametrize("shape", ["1x1x1", "17x31x13", "5x5x3000"])
 def test_inputs_may_be_cut_or_rounded_to_11_bits(
@@ -60,7 +60,7 @@ def test_inputs_may_be_cut_or_rounded_to_11_bits(
     assert (result.dtype, result.verdict.effective_bits) == ("tf32", 11)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("rounding", "old", "new", "shape", "reason"),
     [

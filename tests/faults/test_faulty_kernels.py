@@ -109,6 +109,7 @@ WorkerExecutor._start = start_once
 """
 
 
+@pytest.mark.slow
 def test_a_killed_worker_that_cannot_start_again_ends_the_run_with_its_rows(workspace):
     completed = workspace.run(BENCH + "-m tiled,coalesced --block 8 -n 32 -D FAULT=0,1,99", prefix=ONE_START)
     assert completed.status == 3

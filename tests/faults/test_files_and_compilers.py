@@ -97,6 +97,7 @@ def test_a_resumed_run_that_ends_while_it_takes_over_old_rows_loses_none(workspa
         assert correct_variants(rows) >= correct_variants(old_rows)
 
 
+@pytest.mark.slow
 def test_a_second_run_over_one_file_is_refused(workspace):
     sleeping = f"bench --device cpu -n 32x32x133 --kernel {FAULTS} -D FAULT=100 --json out.json"
     first = workspace.start(sleeping)
@@ -153,6 +154,7 @@ def drop_right_to_write_read_only_files() -> None:
         assert ctypes.CDLL(None).prctl(pr_capbset_drop, cap_dac_override) == 0
 
 
+@pytest.mark.slow
 def test_a_read_only_results_file_is_refused_and_not_changed(workspace):
     results = workspace.folder / "out.json"
     results.write_text("old")
@@ -187,6 +189,7 @@ UNCOMPILED = 77
 """Value of FAULT that no other test compiles; its kernel has no fault."""
 
 
+@pytest.mark.slow
 def test_a_compiler_that_is_killed_fails_one_row(workspace):
     write_script(
         workspace.folder / "bin" / "g++",

@@ -85,6 +85,7 @@ def test_several_processes_give_the_rows_of_one(workspace: Any) -> None:
     workspace.assert_nothing_left()
 
 
+@pytest.mark.slow
 def test_a_variant_that_kills_three_workers_is_the_only_failed_row(workspace: Any) -> None:
     write_kernel(workspace, bad=7)
     completed = workspace.run("sweep --kernel variants.cu -n 8 --device cpu,cpu,cpu --json out.json")

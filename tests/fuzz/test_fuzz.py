@@ -27,7 +27,7 @@ def arena(tmp_path_factory: pytest.TempPathFactory, compiler_cache: Path) -> Ite
     arena.close()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attacked_command_keeps_to_the_contract(arena: Arena, name: str) -> None:
     @settings(

@@ -157,7 +157,7 @@ def test_a_changed_file_has_the_row_measured_again(two_runs: TwoRuns, thing: str
     assert_measured_again(two_runs.run(), status)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("option", named(CHANGED_OPTIONS))
 def test_a_changed_option_has_the_row_measured_again(two_runs: TwoRuns, option: str) -> None:
     value, status = CHANGED_OPTIONS[option]

@@ -36,6 +36,7 @@ def run_autograder(autograder: Path) -> int:
     ).returncode
 
 
+@pytest.mark.slow
 def test_a_submission_is_graded_and_a_broken_grader_is_no_fault_of_the_student(autograder):
     (autograder / "source" / "assignment.toml").write_text(KERNEL + ONE_PROBLEM)
     (autograder / "submission" / "mine.cu").write_text("// not yet\n")

@@ -94,6 +94,7 @@ def test_the_example_has_five_submissions():
     assert {path.stem for path in (EXAMPLE / "submissions").iterdir()} == set(EXPECTED) and len(EXPECTED) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name",

@@ -69,6 +69,7 @@ def test_what_is_no_kernel_of_the_assignment_gets_0_points_with_a_reason(graded,
     assert [g.status for g in grade.graded] == ["failed"] and not grade.is_full
 
 
+@pytest.mark.slow
 def test_the_ending_may_be_in_capitals(graded, tmp_path):
     folder = tmp_path / "submission"
     folder.mkdir()
@@ -78,6 +79,7 @@ def test_the_ending_may_be_in_capitals(graded, tmp_path):
     assert grade.is_full and grade.submission == "MINE.CU"
 
 
+@pytest.mark.slow
 def test_a_folder_with_one_file_is_a_submission(graded, tmp_path):
     folder = tmp_path / "submission"
     folder.mkdir()

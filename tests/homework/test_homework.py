@@ -43,7 +43,7 @@ def test_there_are_forty_sound_programs_and_twenty_broken_ones() -> None:
     ) == 60
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", _programs(sound=True))
 def test_a_sound_program_is_verified(case: dict[str, str]) -> None:
     assert _verify(case["file"], "cpu") == (0, "")

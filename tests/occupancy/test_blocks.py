@@ -29,7 +29,7 @@ def configurations(architecture: Architecture) -> list[tuple[int, int, int, int]
     return [(t, r, s, d) for t, r, (s, d) in itertools.product(THREADS, registers, shared)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("architecture", KNOWN_TO_HEADER, ids=lambda a: a.name)
 def test_every_limit_is_that_of_nvidias_calculation(header, architecture: Architecture) -> None:
     """The next test checks the number of configurations."""

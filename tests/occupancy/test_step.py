@@ -113,6 +113,7 @@ def test_steps_are_the_best_of_all_changes(case: tuple[Architecture, int, int, i
             assert int(blocks(threads, *other)) <= current.active_blocks
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["sm_30", "sm_53", "sm_60", "sm_86", "sm_100"])
 def test_steps_agree_with_nvidias_calculation(header, name: str) -> None:
     """NVIDIA's header agrees with each step, and gives no better result with one register or byte more."""

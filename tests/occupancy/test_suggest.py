@@ -31,7 +31,7 @@ def suggested(
     return (suggestion.min_grid_blocks, suggestion.threads_per_block) if suggestion else (0, 0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("architecture", KNOWN_TO_HEADER, ids=lambda a: a.name)
 def test_the_suggestion_is_that_of_nvidias_search(header, architecture: Architecture) -> None:
     registers = [r for r in REGISTERS if r <= architecture.registers_per_thread]

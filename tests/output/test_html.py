@@ -679,6 +679,7 @@ SPOKEN_TEXT = "[...document.querySelectorAll('.spoken')].map(place => place.text
 FOCUSED_CLASS = "document.activeElement.className"
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("scheme", "width", "first_line"),
@@ -696,6 +697,7 @@ def test_the_page_draws_its_charts_and_loads_nothing(
     assert browser.run("document.documentElement.scrollWidth") == width  # only tables scroll sideways
 
 
+@pytest.mark.slow
 def test_keys_reach_every_chart_and_move_between_its_points(browser: Browser, gpu_page_file: Path) -> None:
     browser.show(gpu_page_file)
     reached = []

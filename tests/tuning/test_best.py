@@ -344,7 +344,7 @@ def preferred_at(text: str, place: Place = HOPPER, dtype: str = "float32") -> Va
     return variant
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("arch", [name for name in ARCHITECTURES if int(name[3:]) >= 50])
 @pytest.mark.parametrize("dtype", list(ELEMENT_TYPES))
 def test_every_preferred_variant_can_be_launched(arch: str, dtype: str) -> None:
@@ -544,6 +544,7 @@ def test_the_remark_contains_the_order_and_the_condition() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.usefixtures("needs_nvcc")
 @pytest.mark.parametrize(("arch", "dtype"), [("sm_80", "float32"), ("sm_90", "float64")])

@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 LOOK_S = 1.0
 """Time between two looks at the scheduler's list of workers, in seconds."""
 
+SILENCE_S = 30.0
+"""Time without an answer of the scheduler after which its devices count as lost, in seconds."""
+
 RELEASE_S = 1.0
 """Time limit for a Dask worker to free its matrices, and for the scheduler to let go, in seconds."""
 
@@ -146,7 +149,7 @@ class Cluster:
         while True:
             await asyncio.sleep(LOOK_S)
             try:
-                self._identity = await asyncio.wait_for(self._client.scheduler.identity(), 10 * LOOK_S)
+                self._identity = await asyncio.wait_for(self._client.scheduler.identity(), SILENCE_S)
             except (OSError, TimeoutError, asyncio.TimeoutError):
                 self._identity = {"workers": {}}
 

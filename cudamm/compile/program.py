@@ -15,7 +15,7 @@ from cudamm.kernels.header import names_result
 from cudamm.kernels.method import ElementType, Method, Value
 from cudamm.kernels.variant import Variant
 from cudamm.source.c_text import with_values, without_comments
-from cudamm.source.included_files import line_directive
+from cudamm.source.included_files import line_directive, may_include
 
 if TYPE_CHECKING:
     from cudamm.kernels.problem import Shape
@@ -62,12 +62,8 @@ class Program:
 
     @property
     def may_include(self) -> bool:
-        """Whether the text may include files that cudamm did not install, and that may change.
-
-        A word of the preprocessor may be split by a backslash at the end of a line, or be made by a macro.
-        """
-        words = re.search("include|import|embed", self.text.replace("\\\n", ""))
-        return words is not None and not self.method.builtin
+        """Whether the text may include files that cudamm did not install, and that may change."""
+        return may_include(self.text) and not self.method.builtin
 
     @property
     def include_folders(self) -> tuple[Path, ...]:

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 from cudamm.source.c_text import without_comments_and_literals
+from cudamm.source.included_files import may_include
 
 RUNTIME = Path(__file__).resolve().parents[1] / "devices" / "cpu_runtime"
 """Folder of the headers and sources that implement CUDA for a host compiler."""
@@ -51,6 +52,14 @@ def headers_for(text: str) -> list[str]:
     if any(map(_INTRINSIC.fullmatch, others)) or others & _functions_of("intrinsics.h"):
         chosen.append("intrinsics.h")
     return [_CORE, *chosen]
+
+
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<(\w[\w/]*(?:\.h)?)>[ \t]*$", re.MULTILINE)
+
+
+def includes_others(text: str) -> bool:
+    """Return whether a text may include files other than the headers of CUDA in `cpu_runtime/include`."""
+    return may_include(_INCLUDE.sub(lambda m: "" if (RUNTIME / "include" / m[1]).is_file() else m[0], text))
 
 
 @functools.cache

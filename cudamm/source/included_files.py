@@ -32,6 +32,14 @@ FOLDERS_OF_HEADERS = ("CPATH", "CPLUS_INCLUDE_PATH")
 """Variables with folders in which C++ compilers look for headers (GCC's manual, “Environment Variables”)."""
 
 
+def may_include(text: str) -> bool:
+    """Return whether a text may include a file.
+
+    A word of the preprocessor may be split by a backslash at the end of a line, or be made by a macro.
+    """
+    return re.search("include|import|embed", text.replace("\\\n", "")) is not None
+
+
 def folders_field(folders: Iterable[str | Path]) -> str:
     """Return the folders of `-I` as one text, with the same meaning in every current directory.
 

@@ -153,6 +153,7 @@ def test_padding_removes_the_bank_conflicts_of_tiled_padded():
     assert pattern(conflicts) == "32-way conflict" and pattern(cured) == "no conflict"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("needs_nvcc")
 def test_shared_loads_that_nvcc_merges_are_counted_as_merged():
     written = traced("tiled", "32")

@@ -156,6 +156,7 @@ def test_a_launch_that_fails_costs_only_its_own_row(failing: int) -> None:
     assert (device.opened, device.closed) == (2, 2)
 
 
+@pytest.mark.slow
 def test_host_methods_are_measured_on_the_host_beside_kernels_on_a_gpu() -> None:
     device = ScriptedDevice(counting())
     cases = [(variants(find(name), {})[0], PROBLEM) for name in ("numpy", "cpu-simple", "coalesced")]

@@ -77,7 +77,7 @@ TILES = {
 """Small tiles that are not square, for the methods that have any."""
 
 
-@pytest.mark.sampled(9, first=2)  # the first one takes 8 s
+@pytest.mark.sampled(18, first=2)  # the first one takes 8 s
 @pytest.mark.parametrize("method", every_other_long(COUNTED))
 def test_the_traffic_in_the_header_is_that_of_the_threads(method: Method) -> None:
     """The reference is an instrumented run, which counts the bytes of each access."""

@@ -99,6 +99,7 @@ def test_a_users_formula_takes_the_place_of_the_count(run, kernel, monkeypatch):
     assert rows_of(run(PAPER + "--kernel declared.cu").stdout)["declared"][1] == "0.250"
 
 
+@pytest.mark.slow
 def test_without_a_formula_the_sectors_of_a_users_kernel_are_counted(run, kernel):
     kernel()
     ended = run("roofline my.cu -n 64 --gpu 'RTX 3090' --json f.json")

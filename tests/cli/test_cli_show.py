@@ -160,6 +160,7 @@ class TestCompiled:
         shown = run("show -m naive --sass --arch sm_80").stdout
         assert "FFMA" in shown and "EXIT" in shown and ".text._Z5naive" in shown
 
+    @pytest.mark.slow
     def test_resources_are_those_that_occupancy_reports(self, run) -> None:
         ended = run("show --resources -m tiled-padded,tiled-dynamic,block-coarse-local --arch sm_90")
         assert ended.status == 0

@@ -31,8 +31,8 @@ def make(path: Path) -> None:
     path.write_bytes(MADE)
 
 
-def program_of(path: Path) -> Program:
-    method = read_method(path, Overrides({"threads": "1", "grid": "1"}))
+def program_of(path: Path, **fields: str) -> Program:
+    method = read_method(path, Overrides({"threads": "1", "grid": "1", **fields}))
     return program(Variant(method, ()), ELEMENT_TYPES["float32"], True)
 
 
@@ -371,6 +371,7 @@ KERNEL = "__global__ void k(float *C) { C[0] = VALUE; }\n"
     ("variable", "source"),
     [
         ("CPLUS_INCLUDE_PATH", "#inc\\\nlude <value.h>\n"),
+        ("CPLUS_INCLUDE_PATH", "#include <cuda_fp16.h>\n#include <value.h>\n"),
         ("CXX", '#include "one.h"\n'),
     ],
 )
@@ -388,6 +389,32 @@ def test_a_changed_header_changes_what_a_program_is_made_from(
         made_from.append(host_compiler.made_from(program_of(write_kernel(source + KERNEL))))
     monkeypatch.undo()
     host_compiler.compiler.cache_clear()
+    assert made_from[0] != made_from[1]
+
+
+@pytest.mark.parametrize("name", ["cuda_fp16.h", "cooperative_groups/reduce.h"])
+def test_a_header_of_cuda_is_never_a_file_of_the_user(
+    write_kernel: WriteKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("CPLUS_INCLUDE_PATH", str(tmp_path))
+    kernel = program_of(write_kernel(f"#include <{name}>\n__global__ void k(float *C) {{}}\n"))
+    before = host_compiler.made_from(kernel)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("#error a file of the user\n")
+    assert host_compiler.made_from(kernel) == before
+    host_compiler.compile_for_host(kernel)
+
+
+def test_a_header_in_a_folder_of_the_user_comes_before_one_of_cuda(
+    write_kernel: WriteKernel, tmp_path: Path
+) -> None:
+    path = write_kernel("#include <cuda_fp16.h>\n" + KERNEL)
+    made_from = []
+    for text in ("#define VALUE 1\n", "#define VALUE 2\n"):
+        (tmp_path / "cuda_fp16.h").write_text(text)
+        kernel = program_of(path, include=str(tmp_path))
+        made_from.append(host_compiler.made_from(kernel))
+        host_compiler.compile_for_host(kernel)
     assert made_from[0] != made_from[1]
 
 

@@ -195,7 +195,7 @@ OPERATIONS: dict[str, Callable[[Fraction, Fraction, Fraction], Fraction]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_the_result_of_an_operation_is_the_exact_one_rounded_once(
     computed: tuple[Any, Any], operation: str

@@ -97,6 +97,7 @@ __global__ void slow(int M, int N, int K, const float *A, const float *B, float 
 """
 
 
+@pytest.mark.slow
 def test_the_answer_to_an_abandoned_request_is_no_answer_to_the_next_one(
     write_kernel: Callable[..., Path],
 ) -> None:

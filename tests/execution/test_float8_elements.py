@@ -78,6 +78,7 @@ def test_a_mistake_is_named(cpu: Device[Any], verify_one: Kernel, write_kernel: 
     assert result.status == "failed" and reason in result.reason, result.reason
 
 
+@pytest.mark.slow
 def test_sums_in_the_type_of_c_may_be_allowed(write_kernel: Kernel) -> None:
     old, new, *_ = MISTAKES["sums kept in 16 bits"]
     path = write_kernel(KERNEL.replace(old, new))
@@ -86,6 +87,7 @@ def test_sums_in_the_type_of_c_may_be_allowed(write_kernel: Kernel) -> None:
         assert (result.dtype, result.status) == ("float8_e4m3", status), allowed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("inputs", ["normal", "integers"])
 def test_formats_in_which_all_products_are_exact_allow_nothing(write_kernel: Kernel, inputs: Any) -> None:
     path, options = write_kernel(KERNEL), {"shape": (33, 35, 64), "inputs": inputs, "device": "cpu"}

@@ -763,6 +763,7 @@ def test_controls_hide_lines_and_change_quantity_and_scale(browser: Browser, gpu
     assert browser.problems() == []
 
 
+@pytest.mark.slow
 def test_printing_uses_light_colours_and_opens_the_tables(browser: Browser, gpu_page_file: Path) -> None:
     browser.show(gpu_page_file, scheme="dark")
     browser.run("dispatchEvent(new Event('beforeprint'))")

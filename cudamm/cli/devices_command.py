@@ -37,8 +37,8 @@ def devices_command(device_spec: str | None, cluster: ClusterChoice, outputs: Ou
     List every GPU and the CPU device, with the properties that matter for matrix multiplication.
 
     With --cluster, each device of the cluster is a row, with its host, its driver, the CUDA version of the
-    driver, and the compiler that cudamm finds on the host. The devices are not used, so the command answers
-    also while they run kernels.
+    driver, and the compiler that cudamm finds on the host. A line below names the Dask workers that compile
+    for this machine. The devices are not used, so the command answers also while they run kernels.
     """
     from cudamm.devices.device import SCHEMA
     from cudamm.devices.find_device import every
@@ -50,8 +50,11 @@ def devices_command(device_spec: str | None, cluster: ClusterChoice, outputs: Ou
         if cluster.place:
             with connection_to(cluster, device_spec, outputs) as found:
                 rows = [tables.ClusterRow(d.info, d.facts.host, d.facts.compiler) for d in found.devices()]
+                compilers = {compiler.name: compiler.cores for compiler in found.compilers()}
             output.present(
-                lambda console: tables.render_cluster(console, rows), head, [row.record() for row in rows]
+                lambda console: tables.render_cluster(console, rows, compilers),
+                head,
+                [row.record() for row in rows],
             )
             return
         infos, missing = every()

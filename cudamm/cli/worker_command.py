@@ -72,14 +72,16 @@ def worker_command(
 
     Join each GPU of this host to a Dask scheduler, so that sweep, tune, bench and verify can use it with
     --cluster. Each GPU has a Dask worker, and the Dask worker has a process of cudamm that runs the kernels.
+    If nvcc is installed, one more Dask worker compiles, on all cores.
 
-    A Dask worker that dies is started again, at most three times for each device.
+    A Dask worker that dies is started again, at most three times each.
 
-    The command ends when the scheduler ends. Exit status: 0 then, 1 if a worker has died once more, 3 if the
-    scheduler does not answer or a device cannot be used.
+    The command ends when the scheduler ends, or when no device is left. Exit status: 0, 1 if a worker has
+    died once more, 3 if the scheduler does not answer or a device cannot be used.
     """
     import socket
 
+    from cudamm.compile.toolkit import find_nvcc
     from cudamm.execution.cluster_executor import connected_to
     from cudamm.execution.dask_workers import dask_workers, specs_of
 
@@ -95,7 +97,9 @@ def worker_command(
     specs = specs_of(devices)
     with connected_to(address):
         pass  # a scheduler that does not answer is reported once, and not by each worker
-    with dask_workers(address, specs, name or socket.gethostname(), reports=True) as workers:
+    host = name or socket.gethostname()
+    compiles = specs != ["cpu"] * len(specs) and find_nvcc() is not None
+    with dask_workers(address, specs, host, reports=True, compiles=compiles) as workers:
         return _wait(workers)
 
 
@@ -104,7 +108,7 @@ def _wait(workers: Sequence[DaskWorker]) -> int:
     from cudamm.compile.process_group import STEP_S
 
     status, running = 0, list(workers)
-    while running:
+    while any(not worker.compiles for worker in running):
         time.sleep(STEP_S)
         for worker in list(running):
             ended = worker.process.poll()

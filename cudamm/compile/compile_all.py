@@ -14,6 +14,9 @@ from cudamm.errors import KernelError
 
 Compiled = TypeVar("Compiled")
 
+CORES = os.cpu_count() or 1
+"""Number of programs that this machine compiles at once."""
+
 
 def compile_all(
     programs: Iterable[Program],
@@ -35,14 +38,14 @@ def compile_all(
 
 @contextlib.contextmanager
 def compile_each(
-    programs: Iterable[Program], compile_one: Callable[[Program], Compiled]
+    programs: Iterable[Program], compile_one: Callable[[Program], Compiled], threads: int = CORES
 ) -> Iterator[Iterator[tuple[Program, Compiled | KernelError]]]:
     """Yield an iterator over the distinct programs, each with its result, or its error, once it is compiled.
 
     After the `with` block no compiler runs. A generator with such a block has to be closed, as
     for `thread_pool`.
     """
-    with thread_pool(os.cpu_count() or 1) as pool:
+    with thread_pool(threads) as pool:
         futures = {pool.submit(compile_one, program): program for program in dict.fromkeys(programs)}
         yield ((futures[future], _result_of(future)) for future in as_completed(futures))
 

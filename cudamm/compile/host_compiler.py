@@ -36,7 +36,7 @@ from cudamm.compile.inline_ptx import has_inline_ptx, with_ptx_translated
 from cudamm.compile.precompiled_headers import include_options
 from cudamm.compile.program import Program
 from cudamm.compile.refused_features import refused_feature
-from cudamm.compile.runtime_headers import RUNTIME, headers_for, includes_others
+from cudamm.compile.runtime_headers import RUNTIME, headers_for
 from cudamm.compile.untrusted_object import check_object
 from cudamm.compile.untrusted_source import check_preprocessed
 from cudamm.errors import KernelError, NoDeviceError
@@ -368,9 +368,7 @@ def _kernel_part(program: Program, options: list[str]) -> _Part:
         if completed.returncode == 0:  # otherwise the compiler reports why not
             return _part(with_ptx_translated(completed.stdout), options)
     headers = () if program.include_folders else _first_headers(program)
-    # The program's folders are searched before those of CUDA's headers.
-    reads_others = program.may_include and (bool(program.include_folders) or includes_others(program.text))
-    return _part(source, with_folders, reads_others, headers)
+    return _part(source, with_folders, program.reads_files, headers)
 
 
 @functools.lru_cache(maxsize=16)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,19 +62,34 @@ class _Nvcc:
         return release_in(self.version, self.path)
 
 
-def compile_for_gpu(program: Program, arch: str) -> ReportedCubin:
+def compile_with_nvcc(program: Program, arch: str) -> tuple[bytes, str]:
+    """Compile a program with nvcc; return the cubin, and the report of ptxas, which it does not contain.
+
+    Raises:
+        KernelError, NoDeviceError: as `compile_for_gpu`.
+    """
+    return made_by_nvcc([*nvcc_command(program, arch), *_TO_CUBIN], program.text, ".cubin")
+
+
+NvccRun = Callable[[Program, str], tuple[bytes, str]]
+"""A function that does what `compile_with_nvcc` does, possibly on another machine."""
+
+
+def compile_for_gpu(program: Program, arch: str, run: NvccRun = compile_with_nvcc) -> ReportedCubin:
     """Compile a program for an architecture such as `sm_90`, or take it from the cache.
+
+    Args:
+        run: is called if the cache does not have the program.
 
     Raises:
         KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no nvcc, or nvcc cannot compile for that architecture.
     """
-    command = nvcc_command(program, arch)
 
     def make(target: Path) -> None:
-        """Write the cubin, followed by the report of ptxas, which the cubin does not contain."""
+        """Write the cubin, followed by the report of ptxas."""
         try:
-            image, report = made_by_nvcc([*command, *_TO_CUBIN], program.text, ".cubin")
+            image, report = run(program, arch)
         except KernelError as error:
             refuse_broken_nvcc(error)
             if program.may_include or not is_lasting(error):
@@ -179,6 +194,15 @@ def is_lasting(error: KernelError) -> bool:
 def _user_options() -> list[str]:
     """Return the options for nvcc in the user's environment."""
     return [value for name in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS") if (value := os.environ.get(name))]
+
+
+def nvcc_identity() -> str:
+    """Return what two machines must have in common to make the same cubins: nvcc's version and options.
+
+    Raises:
+        NoDeviceError: nvcc is not found, or does not work.
+    """
+    return "\n".join([nvcc().version, *_user_options()])
 
 
 @functools.cache

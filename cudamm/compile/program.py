@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudamm.compile.identity import hash_of
+from cudamm.compile.runtime_headers import includes_others
 from cudamm.errors import UsageError
 from cudamm.kernels.header import names_result
 from cudamm.kernels.method import ElementType, Method, Value
@@ -64,6 +65,12 @@ class Program:
     def may_include(self) -> bool:
         """Whether the text may include files that cudamm did not install, and that may change."""
         return may_include(self.text) and not self.method.builtin
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether the text may include files other than headers of CUDA."""
+        # The program's folders are searched before those of CUDA's headers.
+        return self.may_include and (bool(self.include_folders) or includes_others(self.text))
 
     @property
     def include_folders(self) -> tuple[Path, ...]:

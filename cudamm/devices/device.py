@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from cudamm.compile.compile_all import CORES
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError
@@ -418,6 +419,8 @@ class Target(ABC, Generic[Compiled]):
     limits: Limits
     has_thread_order: bool
     """True if the threads of a block run in an order that can be reversed, which reveals races."""
+    compile_threads: int = CORES
+    """Number of programs that are compiled at once for this device."""
 
     @abstractmethod
     def execution(self, method: Method) -> Execution:

@@ -21,11 +21,14 @@ import msgspec
 
 import cudamm
 from cudamm.compile.compiler_process import temporary_folder
+from cudamm.compile.nvcc_compiler import nvcc_identity
 from cudamm.compile.process_group import STEP_S, stop_if_asked
+from cudamm.compile.toolkit import find_nvcc
 from cudamm.devices.device import DeviceInfo, Load, LoadedUnit, Target
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.devices.remote_gpu import RemoteGpuTarget
 from cudamm.errors import DeviceLostError, KernelError, NoDeviceError
+from cudamm.execution.cluster_compiler import COMPILER, ClusterCompiler, HostCompilers, compiled_here
 from cudamm.execution.cluster_service import (
     NAME,
     ClusterRequest,
@@ -174,7 +177,7 @@ class Cluster:
         self._identity = self._loop.run(lambda: self._client.scheduler.identity())
         found = []
         for address, worker in self._identity["workers"].items():
-            if NAME in worker:
+            if DEVICE in worker:
                 _check_version(worker[NAME], str(worker["name"]))
                 name = str(worker["name"])
                 facts = msgspec.convert(worker[NAME], WorkerFacts)
@@ -212,6 +215,52 @@ class Cluster:
     def has(self, device: ClusterDevice) -> bool:
         """Return whether the scheduler answers, and still had a worker when it was last asked."""
         return self._client.status == "running" and device.address in self._identity["workers"]
+
+    def compilers(self) -> list[ClusterCompiler]:
+        """Return the hosts' Dask workers that compile as this machine does, in the order of their names.
+
+        They have the same cudamm, the same version of nvcc, and the same options for nvcc.
+        """
+        if find_nvcc() is None:
+            return []
+        found = [
+            ClusterCompiler(str(worker["name"]), address, int(worker["nthreads"]))
+            for address, worker in self._identity["workers"].items()
+            if worker.get(COMPILER) == nvcc_identity() and worker[NAME].get("sources") == source_hash()
+        ]
+        return sorted(found, key=lambda compiler: compiler.name)
+
+    def compile(self, program: bytes, arch: str) -> bytes | None:
+        """Return the answer of `compiled_here` on one of the hosts; None if none of them can answer.
+
+        Args:
+            program: the pickled program.
+        """
+        workers = [compiler.address for compiler in self.compilers()]
+        if not workers:
+            return None
+
+        async def compiled() -> bytes:
+            future = self._client.submit(
+                compiled_here, program, arch, workers=workers, resources={"CPU": 1}, pure=False
+            )
+            try:
+                answer: bytes = await future
+                return answer
+            finally:
+                future.release()  # a task that still waits is forgotten
+
+        running = self._loop.start(compiled)
+        try:
+            while not concurrent.futures.wait([running], STEP_S).done:
+                stop_if_asked()
+                if not self.compilers():
+                    return None
+            return running.result()
+        except (OSError, concurrent.futures.CancelledError, import_distributed().KilledWorker):
+            return None  # the scheduler has ended, or hosts were lost again and again
+        finally:
+            running.cancel()
 
     def start(
         self, device: ClusterDevice, session: str, request: ClusterRequest
@@ -321,9 +370,12 @@ class ClusterExecutor(Executor):
     def target(self) -> Target[Any]:
         """The properties of the device that are needed to compile for it; its name is the Dask worker's."""
         target: Target[Any] = self._ask(operator.attrgetter("target"))
-        if isinstance(target, GpuTarget):
-            return RemoteGpuTarget(target.info, target.limits, target.architecture)
-        return target
+        if not isinstance(target, GpuTarget):
+            return target
+        hosts = HostCompilers(self._cluster)
+        return RemoteGpuTarget(
+            target.info, target.limits, target.architecture, hosts.compile, hosts.threads()
+        )
 
     @property
     def spec(self) -> str:

@@ -1,4 +1,4 @@
-"""The process of one Dask worker, which owns one device through cudamm's own worker process.
+"""The process of one Dask worker: it owns one device through cudamm's own worker process, or compiles.
 
 Only `DaskWorkers` starts it: python -m cudamm.execution.cluster_worker SETTINGS PARENT
 """
@@ -14,10 +14,13 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from cudamm.compile.compile_all import CORES
+from cudamm.compile.nvcc_compiler import nvcc, nvcc_identity
 from cudamm.compile.process_group import end_with_parent
 from cudamm.compile.toolkit import find_nvcc, nvcc_version
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import CudammError, NoDeviceError
+from cudamm.execution.cluster_compiler import COMPILER
 from cudamm.execution.cluster_service import NAME, ClusterService, facts_of
 from cudamm.execution.scheduler_address import CONNECT_S, SchedulerAddress, import_distributed
 from cudamm.execution.worker_executor import WorkerExecutor
@@ -31,7 +34,7 @@ class WorkerSettings:
     """What a Dask worker has to know.
 
     Attributes:
-        device_spec: name of the device for `--device`.
+        device_spec: name of the device for `--device`; empty for the worker that compiles.
         name: name of the Dask worker, which no other worker of the scheduler has.
         folder: folder for Dask's temporary files.
         reports: whether to print a line when the worker has joined.
@@ -58,23 +61,57 @@ def compiler_for(info: DeviceInfo) -> str:
     return f"nvcc {major}.{minor}"
 
 
-async def _serve(settings: WorkerSettings, executor: WorkerExecutor) -> None:
+@dataclasses.dataclass(frozen=True)
+class _Role:
+    """What a Dask worker does.
+
+    Attributes:
+        title: what the worker offers, for the line that it has joined.
+        threads: number of Dask's tasks that it runs at once.
+        resources: what Dask counts for its tasks.
+        told: what the worker tells the scheduler, by name.
+        extensions: objects of the worker that answer clients, by name.
+    """
+
+    title: str
+    threads: int
+    resources: dict[str, int]
+    told: dict[str, Any]
+    extensions: dict[str, Any]
+
+
+def _device_role(settings: WorkerSettings, executor: WorkerExecutor) -> _Role:
+    """Return the role of a worker with a device."""
+    info = executor.target.info
+    facts = facts_of(info.kind, info.name, str(info.properties.get("driver") or ""), compiler_for(info))
+    # Results name their devices as the client does.
+    executor.target.info = dataclasses.replace(info, spec=settings.name, note="")
+    told = {NAME: dataclasses.asdict(facts), DEVICE: dataclasses.asdict(info)}
+    resources = {"GPU": 1} if info.kind == "gpu" else {}
+    return _Role(info.name, 1, resources, told, {NAME: ClusterService(executor)})
+
+
+def _compiler_role() -> _Role:
+    """Return the role of the worker that compiles. Raise NoDeviceError if nvcc does not work."""
+    identity, (major, minor) = nvcc_identity(), nvcc().release
+    facts = facts_of("compiler", "", "", f"nvcc {major}.{minor}")
+    told = {NAME: dataclasses.asdict(facts), COMPILER: identity}
+    return _Role(f"{facts.compiler} on {CORES} cores", CORES, {"CPU": CORES}, told, {})
+
+
+async def _serve(settings: WorkerSettings, role: _Role) -> None:
     """Run a Dask worker until its scheduler ends.
 
     Raises:
         NoDeviceError: the scheduler does not answer, or refuses this worker.
     """
     distributed = import_distributed()
-    info = executor.target.info
-    facts = facts_of(info.kind, info.name, str(info.properties.get("driver") or ""), compiler_for(info))
-    # Results name their devices as the client does.
-    executor.target.info = dataclasses.replace(info, spec=settings.name, note="")
     try:
         worker: Any = await distributed.Worker(
             settings.address.uri,
             name=settings.name,
-            nthreads=1,
-            resources={"GPU": 1} if info.kind == "gpu" else {},
+            nthreads=role.threads,
+            resources=role.resources,
             memory_limit=0,
             local_directory=settings.folder,
             # None: the address of this host that the scheduler can reach.
@@ -82,25 +119,25 @@ async def _serve(settings: WorkerSettings, executor: WorkerExecutor) -> None:
             dashboard_address="127.0.0.1:0",
             security=settings.address.security(),
             death_timeout=CONNECT_S,
-            extensions={NAME: lambda _: ClusterService(executor)},
-            startup_information={
-                NAME: lambda _: dataclasses.asdict(facts),
-                DEVICE: lambda _: dataclasses.asdict(info),
-            },
+            extensions={name: lambda _, found=found: found for name, found in role.extensions.items()},
+            startup_information={name: lambda _, told=told: told for name, told in role.told.items()},
         )
     except (OSError, ValueError, RuntimeError, TimeoutError, asyncio.TimeoutError) as error:
         reason = " ".join(str(error.__cause__ or error).split())
         raise NoDeviceError(f"it cannot join the scheduler {settings.address.uri}: {reason}") from None
     if settings.reports:
-        joined = f"{settings.name} ({info.name}) has joined {settings.address.uri}"
+        joined = f"{settings.name} ({role.title}) has joined {settings.address.uri}"
         print(f"cudamm: {joined}", file=sys.stderr, flush=True)
     await worker.finished()
 
 
 def _main(settings: WorkerSettings) -> int:
     try:
-        with WorkerExecutor(settings.device_spec, None) as executor:
-            asyncio.run(_serve(settings, executor))
+        if settings.device_spec:
+            with WorkerExecutor(settings.device_spec, None) as executor:
+                asyncio.run(_serve(settings, _device_role(settings, executor)))
+        else:
+            asyncio.run(_serve(settings, _compiler_role()))
     except CudammError as error:
         print(f"cudamm: {settings.name}: {error}", file=sys.stderr, flush=True)
         return error.exit_status

@@ -1,4 +1,4 @@
-"""Dask workers on this host: a process for each device."""
+"""Dask workers on this host: a process for each device, and one that compiles."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ class DaskWorker:
 
     Attributes:
         name: name of the Dask worker.
+        compiles: whether it compiles, and has no device.
         process: the process that was started last.
         restarts: number of times that the process was started again.
     """
 
     def __init__(self, settings: WorkerSettings) -> None:
         """Start the process."""
-        self.name = settings.name
+        self.name, self.compiles = settings.name, not settings.device_spec
         self.restarts = 0
         self._settings = msgspec.json.encode(settings).decode()
         self.process = self._start()
@@ -71,7 +72,7 @@ def specs_of(device_spec: str) -> list[str]:
 
 @contextlib.contextmanager
 def dask_workers(
-    address: SchedulerAddress, specs: Sequence[str], host: str, *, reports: bool
+    address: SchedulerAddress, specs: Sequence[str], host: str, *, reports: bool, compiles: bool = False
 ) -> Iterator[list[DaskWorker]]:
     """Start a Dask worker for each device, and kill the processes after the block.
 
@@ -80,11 +81,13 @@ def dask_workers(
     Args:
         host: begins the names of the workers.
         reports: whether each worker prints a line when it has joined.
+        compiles: whether a further worker compiles programs for GPUs, on all cores.
     """
     with contextlib.ExitStack() as opened:
         folder = opened.enter_context(temporary_folder())
         workers: list[DaskWorker] = []
-        for spec, name in zip(specs, device_names(specs, host), strict=True):
+        named = list(zip(specs, device_names(specs, host), strict=True))
+        for spec, name in [*named, ("", f"{host}/nvcc")] if compiles else named:
             workers.append(DaskWorker(WorkerSettings(address, spec, name, str(folder), reports)))
             opened.callback(workers[-1].close)
         yield workers

@@ -121,7 +121,9 @@ def compiled_as_ready(
     total = len(waiting)
     for target in dict.fromkeys(case.target for cases in waiting.values() for case in cases):
         programs = [p for p, cases in waiting.items() if cases[0].target is target]
-        with compile_each(programs, functools.partial(_identified, target)) as compiled_programs:
+        with compile_each(
+            programs, functools.partial(_identified, target), target.compile_threads
+        ) as compiled_programs:
             for source, made in compiled_programs:
                 identity, compiled = ("", made) if isinstance(made, KernelError) else made
                 results.append((source, compiled))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +46,12 @@ class ClusterRow:
         return dataclasses.asdict(self.info) | {"host": self.host, "compiler": self.compiler}
 
 
-def render_cluster(console: Console, rows: Sequence[ClusterRow]) -> None:
-    """Print the devices of a cluster."""
+def render_cluster(console: Console, rows: Sequence[ClusterRow], compilers: Mapping[str, int]) -> None:
+    """Print the devices of a cluster.
+
+    Args:
+        compilers: number of cores of each Dask worker that compiles, by its name.
+    """
     table = Table(title="Devices of the cluster", title_justify="left", title_style="bold")
     for title in ("host", "Dask worker", "device", "driver", "CUDA of\nthe driver", "compiler"):
         table.add_column(title)
@@ -62,6 +66,9 @@ def render_cluster(console: Console, rows: Sequence[ClusterRow]) -> None:
             driver, driver_cuda, escape(row.compiler) or "-", clock, memory,
         )  # fmt: skip
     console.print(table)
+    if compilers:
+        workers = ", ".join(f"{escape(name)} ({cores} cores)" for name, cores in compilers.items())
+        console.print(f"Programs are compiled by {workers}.")
 
 
 def _label(name: str) -> str:

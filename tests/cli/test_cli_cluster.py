@@ -56,6 +56,7 @@ class ScriptedWorker:
 
     def __init__(self, name: str, *statuses: int | None) -> None:
         self.name, self._statuses, self.restarts = name, list(statuses), 0
+        self.compiles = name.endswith("/nvcc")
         self.process = self
 
     def poll(self) -> int | None:
@@ -74,6 +75,7 @@ RESTARTED = "cudamm: the Dask worker {} was killed by SIGKILL, and is started ag
     [
         ([("a", 0), ("b", None, 0)], 0, []),
         ([("a", -9, 0)], 0, [RESTARTED.format("a", 1)]),
+        ([("a", None, 3), ("a/nvcc", None, None)], 3, []),
         ([("a", 1, 0)], 0, ["cudamm: the Dask worker a ended with status 1, and is started again (1 of 3)"]),
         ([("a", 3), ("b", 0)], 3, []),  # the worker itself has printed why
         ([("a", -9, 3)], 3, [RESTARTED.format("a", 1)]),

@@ -14,6 +14,7 @@ import pytest
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import NoDeviceError
 from cudamm.execution import cluster_worker
+from cudamm.execution.cluster_compiler import ClusterCompiler
 from cudamm.execution.cluster_executor import ClusterDevice
 from cudamm.execution.cluster_service import WorkerFacts
 
@@ -41,6 +42,9 @@ def scheduler_with(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
             def devices(self) -> list[ClusterDevice]:
                 return list(devices)
 
+            def compilers(self) -> list[ClusterCompiler]:
+                return [ClusterCompiler(f"{d.facts.host}/nvcc", d.address, 64) for d in devices[:2]]
+
             def dashboard(self) -> str:
                 return dashboard
 
@@ -67,6 +71,7 @@ def test_each_device_of_a_cluster_is_a_row_with_its_host_driver_and_compiler(
         "node1", "node1/gpu:0", "NVIDIA H200", "580.65", "13.0", "nvcc 13.0", "1980 MHz", "141.0 GiB"
     ]  # fmt: skip
     assert [cell.strip() for cell in second.strip("│").split("│")][3:6] == ["535.1", "13.0", "-"]
+    assert "Programs are compiled by node1/nvcc (64 cores), node2/nvcc (64 cores)." in ended.stdout
 
 
 def test_a_row_of_a_cluster_has_the_fields_of_one_machine_and_two_more(

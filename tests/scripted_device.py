@@ -136,7 +136,7 @@ class ScriptedDevice(Device[str]):
         monkeypatch.setattr("cudamm.benchmark.measure_in_turn.time", clock)
         monkeypatch.setattr(
             "cudamm.execution.prepare.compile_each",
-            lambda programs, compiled: contextlib.nullcontext((p, compiled(p)) for p in programs),
+            lambda programs, compiled, *_: contextlib.nullcontext((p, compiled(p)) for p in programs),
         )
         return self
 

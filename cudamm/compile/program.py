@@ -101,6 +101,16 @@ def _lines(text: str) -> dict[tuple[str, int], str]:
 _LINE = re.compile(r'#line (\d+)(?: "((?:[^"\\]|\\.)*)")?')
 
 
+def check_element_type(method: Method, element: ElementType) -> None:
+    """Raise UsageError if a method is not written for an element type."""
+    if element.name not in method.element_types:
+        advice = ": choose" if method.builtin else "; write its types as `element`, or choose"
+        raise UsageError(
+            f"{method.name} is written for {', '.join(method.element_types)}, not {element.name}"
+            f"{advice} another type with --dtype"
+        )
+
+
 def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | None = None) -> Program:
     """Return the program of a variant for one element type.
 
@@ -111,12 +121,7 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
         UsageError: the method is not written for that element type.
     """
     method = variant.method
-    if element.name not in method.element_types:
-        advice = ": choose" if method.builtin else "; write its types as `element`, or choose"
-        raise UsageError(
-            f"{method.name} is written for {', '.join(method.element_types)}, not {element.name}"
-            f"{advice} another type with --dtype"
-        )
+    check_element_type(method, element)
     if method.language == "python":
         return Program(method, element, fmad, method.entry, method.source)
     source = method.code

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cudamm.compile.compile_all import compile_all, compile_each
 from cudamm.compile.compiler_process import CompileError, CompilerKilled
 from cudamm.compile.identity import hash_of
-from cudamm.compile.program import Program, program
+from cudamm.compile.program import Program, check_element_type, program
 from cudamm.compile.signature import check_arguments
 from cudamm.devices.device import Target
 from cudamm.devices.find_device import host
@@ -168,15 +168,18 @@ def _planned(
 ) -> Case:
     """Return a case whose launch is checked; it is skipped if the variant's own requirements do not hold."""
     runner = _runner(target, variant)
+    unused = Program(variant.method, problem.element, fmad, variant.method.entry, variant.method.source)
+    case = Case(position, variant, problem, fmad, runner, unused, None, None, "")
     unsupported = runner.lacks(variant.method) or _unsupported_type(variant, problem)
     if unsupported:
-        unused = Program(variant.method, problem.element, fmad, variant.method.entry, variant.method.source)
-        return Case(position, variant, problem, fmad, runner, unused, None, None, unsupported)
-    source = program(variant, problem.element, fmad, problem.shape)
-    case = Case(position, variant, problem, fmad, runner, source, None, None, "")
+        return dataclasses.replace(case, skipped=unsupported)
+    check_element_type(variant.method, problem.element)
     try:
+        # Most combinations of a sweep do not meet their requirements, and their program is never written.
         launch = plan(variant, problem.shape, problem.element, problem.scale)
         check(variant, launch, runner.limits)
+        source = program(variant, problem.element, fmad, problem.shape)
+        case = dataclasses.replace(case, program=source)
         if variant.method.language != "python":
             check_arguments(source, launch)
     except RequirementError as error:

@@ -380,12 +380,43 @@ def number_in(source: str, text: str, known: Mapping[str, int] | None = None) ->
     Args:
         known: values of names, which come before those of the file.
     """
-    file = source_file(source)
-    number = Translation(file, kept=frozenset(known or ())).of(parsed_expression(text))
+    rest, numbers = _without_first_numbers(source)
+    numbers.update(known or {})
+    file = source_file(rest)
+    translation = Translation(file, kept=numbers.keys())
+    number = translation.of(parsed_expression(text))
     if number is None:
         return None
-    definitions = {name: parse(expression) for name, expression in constants(file).items()}
-    return evaluated({**definitions, "": parse(number.text)}, dict(known or {})).get("")
+    definitions = {"": parse(number.text)}
+    names = set(definitions[""].names)
+    while names:
+        name = names.pop()
+        if name in numbers or name in definitions:
+            continue
+        value = translation.of(file.value_of(name))
+        if value and value.is_whole:
+            definitions[name] = parse(value.text)
+            names |= definitions[name].names
+    return evaluated(definitions, numbers).get("")
+
+
+_FIRST_LINE = re.compile(r"#line[^\n]*\n|#define (\w+) (0|[1-9]\d*)\n")
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*if", re.MULTILINE)
+
+
+def _without_first_numbers(source: str) -> tuple[str, dict[str, int]]:
+    """Return a text without the numbers that its first lines define, and these numbers by name.
+
+    The programs of a method's variants differ in these lines only, and so the rest is parsed once.
+    """
+    numbers: dict[str, int] = {}
+    begin = 0
+    if not _CONDITION.search(source):  # a condition may depend on the numbers
+        while line := _FIRST_LINE.match(source, begin):
+            begin = line.end()
+            if line[1]:
+                numbers.setdefault(line[1], int(line[2]))
+    return source[begin:], numbers
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:

@@ -432,7 +432,8 @@ class _Search:
             cases_of_program: dict[Any, list[Case]] = {}
             for case in cases[first : first + batch_size]:
                 cases_of_program.setdefault(case.program, []).append(case)
-            with compile_each(list(cases_of_program), cases[0].target.compile) as programs:
+            target = cases[0].target
+            with compile_each(list(cases_of_program), target.compile, target.compile_threads) as programs:
                 for program, executable in programs:
                     for case in cases_of_program[program]:
                         self._compiled[case.position] = executable

@@ -131,7 +131,7 @@ def with_scripted_clock(device: Landscape, monkeypatch: pytest.MonkeyPatch) -> L
     device.with_own_clock(monkeypatch)
     monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=lambda: device.now_s))
 
-    def in_order(programs: Any, compile_one: Any) -> Iterator[tuple[Any, Any]]:
+    def in_order(programs: Any, compile_one: Any, _: int) -> Iterator[tuple[Any, Any]]:
         for program in programs:
             try:
                 yield program, compile_one(program)
@@ -141,7 +141,7 @@ def with_scripted_clock(device: Landscape, monkeypatch: pytest.MonkeyPatch) -> L
     monkeypatch.setattr(search, "compile_each", lambda *given: contextlib.nullcontext(in_order(*given)))
     monkeypatch.setattr(
         "cudamm.execution.prepare.compile_each",
-        lambda programs, compiled: contextlib.nullcontext((p, ("", "compiled")) for p in programs),
+        lambda programs, compiled, *_: contextlib.nullcontext((p, ("", "compiled")) for p in programs),
     )
     return device
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, as_completed
 from typing import Any, TypeVar
 
-from cudamm.compile.process_group import thread_pool
+from cudamm.compile.process_group import CORES, thread_pool
 from cudamm.compile.program import Program
 from cudamm.errors import KernelError
 
 Compiled = TypeVar("Compiled")
-
-CORES = os.cpu_count() or 1
-"""Number of programs that this machine compiles at once."""
 
 
 def compile_all(

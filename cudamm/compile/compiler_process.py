@@ -7,13 +7,14 @@ import os
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cudamm.compile.compile_cache import cache_folder, unwritable
 from cudamm.compile.confinement import compiler_command, confinement
 from cudamm.compile.owned_folder import owned_folder
-from cudamm.compile.process_group import run_group
+from cudamm.compile.process_group import CORES, STEP_S, run_group, stop_if_asked
 from cudamm.errors import KernelError, NoDeviceError, signal_name
 from cudamm.source.included_files import FOLDERS_OF_HEADERS
 
@@ -100,6 +101,20 @@ def run_in_folder(command: Sequence[str], source: str, folder: Path) -> subproce
     return run_with_folder(command, source, folder, working_folder=folder, environment=searched)
 
 
+_free_cores = threading.BoundedSemaphore(CORES)
+
+
+@contextlib.contextmanager
+def _free_core() -> Iterator[None]:
+    """Wait until fewer than CORES compilers run; more threads wait if hosts of a cluster compile."""
+    while not _free_cores.acquire(timeout=STEP_S):
+        stop_if_asked()
+    try:
+        yield
+    finally:
+        _free_cores.release()
+
+
 def run_with_folder(
     command: Sequence[str],
     source: str,
@@ -119,17 +134,18 @@ def run_with_folder(
     limits = confinement()
     timeout_s = COMPILE_TIMEOUT_S if limits is None else limits.compile_s
     try:
-        completed = run_group(
-            compiler_command(command, folder),
-            source,
-            timeout_s=timeout_s,
-            # Messages are parsed below.
-            environment={"LANGUAGE": "en", "TMPDIR": str(folder), **(environment or {})},
-            working_folder=working_folder,
-            removed=folder,
-            most_bytes=MOST_COMPILER_BYTES if limits is None else limits.compiler_bytes,
-            most_printed=None if limits is None else MOST_PRINTED_BYTES,
-        )
+        with _free_core():
+            completed = run_group(
+                compiler_command(command, folder),
+                source,
+                timeout_s=timeout_s,
+                # Messages are parsed below.
+                environment={"LANGUAGE": "en", "TMPDIR": str(folder), **(environment or {})},
+                working_folder=working_folder,
+                removed=folder,
+                most_bytes=MOST_COMPILER_BYTES if limits is None else limits.compiler_bytes,
+                most_printed=None if limits is None else MOST_PRINTED_BYTES,
+            )
     except subprocess.TimeoutExpired:
         raise CompilerKilled(
             f"{name} did not end within {timeout_s:g} s: does the source make it wait?"

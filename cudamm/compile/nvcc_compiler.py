@@ -197,12 +197,14 @@ def _user_options() -> list[str]:
 
 
 def nvcc_identity() -> str:
-    """Return what two machines must have in common to make the same cubins: nvcc's version and options.
+    """Return what two machines must have in common to make the same cubins.
+
+    These are nvcc's version, and the environment variables that nvcc and GCC obey.
 
     Raises:
         NoDeviceError: nvcc is not found, or does not work.
     """
-    return "\n".join([nvcc().version, *_user_options()])
+    return "\n".join(compiler_identity(str(nvcc().path), nvcc().version))
 
 
 @functools.cache

@@ -26,6 +26,9 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
+CORES = len(os.sched_getaffinity(0))
+"""Number of cores on which this process, and those that it starts, may run."""
+
 STEP_S = 0.1
 """Duration, in seconds, after which a waiting thread looks whether it has to stop."""
 

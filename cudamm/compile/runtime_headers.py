@@ -10,7 +10,7 @@ import functools
 import re
 from pathlib import Path
 
-from cudamm.source.c_text import without_comments_and_literals
+from cudamm.source.c_text import without_comments, without_comments_and_literals
 from cudamm.source.included_files import may_include
 
 RUNTIME = Path(__file__).resolve().parents[1] / "devices" / "cpu_runtime"
@@ -55,11 +55,14 @@ def headers_for(text: str) -> list[str]:
 
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<(\w[\w/]*(?:\.h)?)>[ \t]*$", re.MULTILINE)
+_LINE = re.compile(r'^#line \d+ ".*"$', re.MULTILINE)
+"""A directive with the name of the file that the next lines come from; the folder may be called `include`."""
 
 
 def includes_others(text: str) -> bool:
     """Return whether a text may include files other than the headers of CUDA in `cpu_runtime/include`."""
-    return may_include(_INCLUDE.sub(lambda m: "" if (RUNTIME / "include" / m[1]).is_file() else m[0], text))
+    code = _LINE.sub("", without_comments(text))
+    return may_include(_INCLUDE.sub(lambda m: "" if (RUNTIME / "include" / m[1]).is_file() else m[0], code))
 
 
 @functools.cache

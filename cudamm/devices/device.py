@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cudamm.compile.compile_all import CORES
+from cudamm.compile.process_group import CORES
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cudamm.compile.compile_all import CORES
 from cudamm.compile.nvcc_compiler import NvccRun, check_driver, compile_for_gpu, compile_with_nvcc
+from cudamm.compile.process_group import CORES
 from cudamm.compile.program import Program
 from cudamm.devices.device import DeviceInfo
 from cudamm.devices.gpu_device import GpuTarget

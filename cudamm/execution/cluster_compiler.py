@@ -6,10 +6,10 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cudamm.compile.compile_all import CORES
 from cudamm.compile.nvcc_compiler import compile_with_nvcc
+from cudamm.compile.process_group import CORES
 from cudamm.compile.program import Program
-from cudamm.execution.process_protocol import Answer, answer_to, value_of
+from cudamm.errors import CudammError
 
 if TYPE_CHECKING:
     from cudamm.execution.cluster_executor import Cluster
@@ -37,10 +37,13 @@ MOST_THREADS = 512
 """Maximum number of programs that a client has compiled at once."""
 
 
-def compiled_here(program: bytes, arch: str) -> bytes:
-    """Compile a pickled program, in a Dask worker; return the pickled answer."""
+def compiled_here(program: bytes, arch: str) -> tuple[bytes, str] | None:
+    """Compile a pickled program, in a Dask worker: see `compile_with_nvcc`. Return None if that fails."""
     received: Program = pickle.loads(program)  # noqa: S301 - of a client, whom Dask trusts
-    return pickle.dumps(answer_to(lambda: compile_with_nvcc(received, arch)))
+    try:
+        return compile_with_nvcc(received, arch)
+    except (CudammError, MemoryError):
+        return None
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,8 @@ class HostCompilers:
     def compile(self, program: Program, arch: str) -> tuple[bytes, str]:
         """Do what `compile_with_nvcc` does.
 
-        A program that reads the user's files is compiled on this machine, where they are.
+        A program that reads the user's files is compiled on this machine, where they are. So is one that
+        fails on a host, whose disk may be full: the error that counts is the one that it has here.
         """
-        answered = None if program.reads_files else self.cluster.compile(pickle.dumps(program), arch)
-        if answered is None:
-            return compile_with_nvcc(program, arch)
-        answer: Answer = pickle.loads(answered)  # noqa: S301 - of a worker, as trusted as the client
-        made: tuple[bytes, str] = value_of(answer)
-        return made
+        made = None if program.reads_files else self.cluster.compile(pickle.dumps(program), arch)
+        return made or compile_with_nvcc(program, arch)

@@ -23,7 +23,6 @@ import cudamm
 from cudamm.compile.compiler_process import temporary_folder
 from cudamm.compile.nvcc_compiler import nvcc_identity
 from cudamm.compile.process_group import STEP_S, stop_if_asked
-from cudamm.compile.toolkit import find_nvcc
 from cudamm.devices.device import DeviceInfo, Load, LoadedUnit, Target
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.devices.remote_gpu import RemoteGpuTarget
@@ -221,17 +220,19 @@ class Cluster:
 
         They have the same cudamm, the same version of nvcc, and the same options for nvcc.
         """
-        if find_nvcc() is None:
+        try:
+            identity = nvcc_identity()
+        except NoDeviceError:
             return []
         found = [
             ClusterCompiler(str(worker["name"]), address, int(worker["nthreads"]))
             for address, worker in self._identity["workers"].items()
-            if worker.get(COMPILER) == nvcc_identity() and worker[NAME].get("sources") == source_hash()
+            if worker.get(COMPILER) == identity and worker[NAME].get("sources") == source_hash()
         ]
         return sorted(found, key=lambda compiler: compiler.name)
 
-    def compile(self, program: bytes, arch: str) -> bytes | None:
-        """Return the answer of `compiled_here` on one of the hosts; None if none of them can answer.
+    def compile(self, program: bytes, arch: str) -> tuple[bytes, str] | None:
+        """Return what `compiled_here` returns on one of the hosts; None also if none of them answers.
 
         Args:
             program: the pickled program.
@@ -240,13 +241,13 @@ class Cluster:
         if not workers:
             return None
 
-        async def compiled() -> bytes:
+        async def compiled() -> tuple[bytes, str] | None:
             future = self._client.submit(
                 compiled_here, program, arch, workers=workers, resources={"CPU": 1}, pure=False
             )
             try:
-                answer: bytes = await future
-                return answer
+                made: tuple[bytes, str] | None = await future
+                return made
             finally:
                 future.release()  # a task that still waits is forgotten
 
@@ -254,7 +255,7 @@ class Cluster:
         try:
             while not concurrent.futures.wait([running], STEP_S).done:
                 stop_if_asked()
-                if not self.compilers():
+                if self._identity["workers"].keys().isdisjoint(workers):
                     return None
             return running.result()
         except (OSError, concurrent.futures.CancelledError, import_distributed().KilledWorker):

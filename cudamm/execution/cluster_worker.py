@@ -14,9 +14,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from cudamm.compile.compile_all import CORES
 from cudamm.compile.nvcc_compiler import nvcc, nvcc_identity
-from cudamm.compile.process_group import end_with_parent
+from cudamm.compile.process_group import CORES, end_with_parent
 from cudamm.compile.toolkit import find_nvcc, nvcc_version
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import CudammError, NoDeviceError
@@ -124,6 +123,8 @@ async def _serve(settings: WorkerSettings, role: _Role) -> None:
         )
     except (OSError, ValueError, RuntimeError, TimeoutError, asyncio.TimeoutError) as error:
         reason = " ".join(str(error.__cause__ or error).split())
+        if "name taken" in reason and not settings.device_spec:
+            return  # another `cudamm worker` of this host has started the one that compiles
         raise NoDeviceError(f"it cannot join the scheduler {settings.address.uri}: {reason}") from None
     if settings.reports:
         joined = f"{settings.name} ({role.title}) has joined {settings.address.uri}"

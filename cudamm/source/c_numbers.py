@@ -383,7 +383,7 @@ def number_in(source: str, text: str, known: Mapping[str, int] | None = None) ->
     rest, numbers = _without_first_numbers(source)
     numbers.update(known or {})
     file = source_file(rest)
-    translation = Translation(file, kept=numbers.keys())
+    translation = Translation(file)
     number = translation.of(parsed_expression(text))
     if number is None:
         return None

@@ -76,6 +76,7 @@ RESTARTED = "cudamm: the Dask worker {} was killed by SIGKILL, and is started ag
         ([("a", 0), ("b", None, 0)], 0, []),
         ([("a", -9, 0)], 0, [RESTARTED.format("a", 1)]),
         ([("a", None, 3), ("a/nvcc", None, None)], 3, []),
+        ([("a", None, 0), ("a/nvcc", 3)], 0, []),  # nvcc is broken, which clients see too
         ([("a", 1, 0)], 0, ["cudamm: the Dask worker a ended with status 1, and is started again (1 of 3)"]),
         ([("a", 3), ("b", 0)], 3, []),  # the worker itself has printed why
         ([("a", -9, 3)], 3, [RESTARTED.format("a", 1)]),

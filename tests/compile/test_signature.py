@@ -511,6 +511,23 @@ def test_a_block_larger_than_its_launch_bounds_is_refused(write_kernel, bounds: 
     assert text == (expected if most else "")
 
 
+def test_launch_bounds_are_worked_out_through_constants_of_constants(write_kernel) -> None:
+    """Written out with parameters only, the last constant has more than a thousand characters."""
+    source = f"""// param: BM = 128
+// param: BN = 128
+// param: BK = 16
+// param: TM = 8
+// param: TN = 8
+constexpr int THREADS = (BM / TM) * (BN / TN);
+constexpr int LOADS = (BM * BK + 4 * THREADS - 1) / (4 * THREADS)
+                    + (BN * BK + 4 * THREADS - 1) / (4 * THREADS);
+constexpr int STAGE = (LOADS * THREADS * 4 + BM * BK + BN * BK + LOADS * THREADS) / (LOADS + 1);
+constexpr int ALL = 2 * STAGE + (STAGE / THREADS) * BM + (STAGE + LOADS) * 4 + THREADS / LOADS * STAGE;
+__global__ void __launch_bounds__(ALL / 500) k{PARAMETERS} {{}}
+"""
+    assert refusal(write_kernel, source).startswith("k allows 259 threads")
+
+
 def test_launch_bounds_of_template_arguments_are_known(write_kernel) -> None:
     kernel = f"template <int T> __global__ void __launch_bounds__(T) k{PARAMETERS} {{}}\n"
     text = refusal(write_kernel, f"// entry: k<512>\n{kernel}")

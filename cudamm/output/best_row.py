@@ -1,4 +1,4 @@
-"""The rule which row of a table is the best."""
+"""The rules which of several rows is faster, and which one is the best."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cudamm.output.results_view import ResultRow
+
+
+def speed_order(row: ResultRow) -> tuple[bool, float]:
+    """Return a key that sorts rows with a time, the fastest first; the finalists of several GPUs precede."""
+    return not row.result.is_final, row.median_ms
 
 
 def best_row(rows: Iterable[ResultRow]) -> ResultRow | None:

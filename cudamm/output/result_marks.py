@@ -91,9 +91,8 @@ def marks_of(results: Iterable[Result]) -> list[Mark]:
         found.append(Mark("…", "out of time", note, "samples"))
     unknown = dict.fromkeys(reason for r in rows if r.exact for reason in r.exact.unknown)
     found += [Mark("-", "not known", reason) for reason in unknown]
-    gpus = gpus_of(rows)
-    if len(gpus) > 1:
-        found.append(_several_gpus(gpus, [r for r in rows if r.is_final]))
+    if note := several_gpus(rows):
+        found.append(Mark("", "", note))
     dropped = sum(r.status == "dropped" for r in rows)
     if dropped:
         rows_were = "row was" if dropped == 1 else "rows were"
@@ -107,15 +106,18 @@ def gpus_of(results: Iterable[Result]) -> list[str]:
     return sorted({r.device for r in results if r.execution == "gpu" and r.device and r.timing.samples_ms})
 
 
-def _several_gpus(gpus: Sequence[str], finalists: Sequence[Result]) -> Mark:
-    """Return the remark that the times of several GPUs are not compared."""
+def several_gpus(results: Sequence[Result]) -> str:
+    """Return the remark that the times of several GPUs are not compared; empty if there are not several."""
+    gpus, finalists = gpus_of(results), [r for r in results if r.is_final]
+    if len(gpus) < 2:
+        return ""
     note = f"measured on {len(gpus)} GPUs ({', '.join(gpus)}), whose times are not compared with each other"
     if finalists:
         last = ", ".join(gpus_of(finalists))
         note += (
             f"; the {len(finalists)} finalists were measured again, in turn, on {last}, and are ranked first"
         )
-    return Mark("", "", note)
+    return note
 
 
 def _judged(results: Sequence[Result]) -> Mark:

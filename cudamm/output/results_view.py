@@ -14,7 +14,7 @@ from cudamm.benchmark.result import Result, Status, are_comparable, share_of_cub
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.execution.case import ORDER_MATTERS
 from cudamm.kernels.input_kinds import AnyKind, unusual_inputs
-from cudamm.output.best_row import best_candidates, best_of_several, best_row
+from cudamm.output.best_row import best_candidates, best_of_several, best_row, speed_order
 from cudamm.output.number_format import parameters, rate_unit, variant
 from cudamm.output.result_marks import BEST, BEST_OF_SWEEP, Mark, gpus_of, marks_of
 
@@ -307,7 +307,7 @@ class ProblemRows:
     def fastest_first(self) -> list[ResultRow]:
         """Return the rows with a time, sorted by it; the finalists of several GPUs come first."""
         timed = (r for r in self.rows if r.result.median_ms is not None and r.result.status != "failed")
-        return sorted(timed, key=lambda row: (not row.result.is_final, row.median_ms))
+        return sorted(timed, key=speed_order)
 
     @property
     def has_several_gpus(self) -> bool:

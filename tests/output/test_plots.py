@@ -129,6 +129,28 @@ def test_one_variant_per_method_is_drawn_as_bars_of_rates_in_the_given_order():
     assert only([result(dtype="int32")]).label == "Gop/s"
 
 
+def test_finalists_of_several_gpus_come_before_rows_of_other_gpus_and_the_caption_says_so():
+    def row(x, y, z, ms, device, is_final=False):
+        params = {"X": x, "Y": y, "Z": z}
+        return result("mine", (ms,), params=params, device=device, is_final=is_final)
+
+    rows = [
+        row(1, 1, 1, 2.0, "gpu:0", is_final=True), row(1, 2, 1, 3.0, "gpu:0", is_final=True),
+        row(1, 1, 2, 1.9, "gpu:1"), row(2, 1, 1, 4.0, "gpu:1"), row(2, 2, 1, 5.0, "gpu:0"),
+    ]  # fmt: skip
+    drawing = drawn(GPU, rows)
+    heat, bars = drawing.charts
+    assert [bar.value for bar in bars.bars] == pytest.approx(
+        [2 * 1024**3 / ms / 1e6 for ms in (2, 3, 1.9, 4, 5)]
+    )
+    assert [bar.best for bar in bars.bars] == [True, False, False, False, False]
+    assert heat.cells[0][0].value == 2.0 and heat.cells[0][0].best
+    assert (
+        "Measured on 2 GPUs (gpu:0, gpu:1), whose times are not compared with each other" in drawing.caption
+    )
+    assert "GPUs" not in drawn(GPU, [row(x, 1, 1, x, "gpu:0") for x in (1, 2)]).caption
+
+
 def test_error_bars_are_quartiles_if_there_are_several_samples():
     runs = (4.0, 1.0, 2.0, 8.0, 3.0)
     q1, median, q3 = statistics.quantiles(runs, n=4, method="inclusive")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cudamm.kernels.method import Value
+from cudamm.output.best_row import speed_order
 from cudamm.output.number_format import significant
 from cudamm.output.plots.chart import Axis, LineChart, Series
 from cudamm.output.plots.points import grouped, in_order, rate_point, representative, side_by_side
@@ -61,7 +62,7 @@ class PageChart:
     @property
     def description(self) -> str:
         """Return the chart in a sentence, for readers who cannot see it."""
-        best = min((point.row for point in self.points), key=lambda row: row.median_ms)
+        best = min((point.row for point in self.points), key=speed_order)
         count, unit = len(self.chart.series), self.chart.y.label
         return (
             f"{self.chart.title}: {f'{count} lines' if count > 1 else 'one line'} over "

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from cudamm.kernels.method import Value
+from cudamm.output.best_row import speed_order
 from cudamm.output.plots.chart import Axis, Point, Scale
 from cudamm.output.results_view import ResultRow
 
@@ -50,7 +51,7 @@ def scale_of(values: Iterable[float]) -> Scale:
 
 def representative(rows: Iterable[ResultRow]) -> ResultRow | None:
     """Return the fastest row; a dropped row, which has only one or two samples, if there is no other."""
-    return min(rows, key=lambda row: (row.result.status != "ok", row.median_ms), default=None)
+    return min(rows, key=lambda row: (row.result.status != "ok", speed_order(row)), default=None)
 
 
 def time_point(x: float, row: ResultRow, best: bool = False) -> Point:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cudamm.courses import published_figures
 from cudamm.kernels.method import Value
-from cudamm.output.best_row import best_of_several
+from cudamm.output.best_row import best_of_several, speed_order
 from cudamm.output.number_format import significant, variant
 from cudamm.output.plots.chart import (
     Axis,
@@ -31,7 +31,7 @@ from cudamm.output.plots.points import (
     swept_parameters,
     time_point,
 )
-from cudamm.output.result_marks import EMULATED, NATIVE, PADDED, execution_sign, marks_of
+from cudamm.output.result_marks import EMULATED, NATIVE, PADDED, execution_sign, marks_of, several_gpus
 from cudamm.output.results_view import ResultRow, ResultsView, caches_of
 
 MOST_CHARTS = 6
@@ -95,7 +95,7 @@ def _charts_of_problem(
         if len(varied[method]) > 2 and any(map(_has_rate, group)):
             yield _fastest(group)
     if searched and still and not lone:
-        best = [min(group, key=lambda row: row.median_ms) for group in searched.values()]
+        best = [min(group, key=speed_order) for group in searched.values()]
         rated = list(filter(_has_rate, [*still, *best]))
         if rated:
             yield _ladder(rated)
@@ -170,7 +170,7 @@ def _ladder(rows: Sequence[ResultRow]) -> BarChart:
 def _fastest(rows: Sequence[ResultRow]) -> BarChart:
     """Return the rates of the fastest variants, sorted."""
     best = best_of_several(rows)
-    ordered = sorted(filter(_has_rate, rows), key=lambda row: row.median_ms)[:MOST_BARS]
+    ordered = sorted(filter(_has_rate, rows), key=speed_order)[:MOST_BARS]
     of = f"the fastest {len(ordered)} of {len(rows)}" if len(ordered) < len(rows) else "all, sorted"
     bars = tuple(_bar(row, row.parameters or _variant(row), row is best) for row in ordered)
     return BarChart(f"{rows[0].result.method}, {_title(rows[0])}: {of}", rows[0].unit, bars)
@@ -238,6 +238,7 @@ def _remarks(view: ResultsView, charts: Sequence[Chart]) -> list[str]:
     marks = marks_of(rows)
     texts = [mark.text for mark in marks if mark in (EMULATED, NATIVE)]
     texts += [mark.note for mark in marks if mark is PADDED]
+    texts += filter(None, [several_gpus(rows)])
     return found + [text[0].upper() + text[1:] for text in texts]
 
 

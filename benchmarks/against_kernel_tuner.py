@@ -1,11 +1,15 @@
 """Compare Kernel Tuner and cudamm: the duration of sweeping and of tuning at n = 4096, as whole commands.
 
 The script needs a GPU and Kernel Tuner: pip install kernel-tuner. Run it with:
-python benchmarks/against_kernel_tuner.py          both cases
-python benchmarks/against_kernel_tuner.py sweep    one case: sweep or tune
+python benchmarks/against_kernel_tuner.py              sweep and tune
+python benchmarks/against_kernel_tuner.py sweep        one case: sweep, tune or sweep-all
+python benchmarks/against_kernel_tuner.py sweep-all    the sweep on every GPU; also needs pip install ray
 
 sweep: both time all 40 configurations of one kernel. Both get the source tiled_xy.cu, the same values and 32
 iterations. cudamm verifies every configuration and drops slow ones early; Kernel Tuner does neither.
+
+sweep-all: the same with `--device all`, and `parallel=True` of Kernel Tuner, which starts a Ray actor a GPU.
+cudamm measures its fastest eight configurations again, on one GPU.
 
 cudamm's second run compiles nothing. For that run the script also prints an upper bound of the host's time:
 the duration of the command without the timed launches and the warm-up. The command makes more launches than
@@ -67,14 +71,16 @@ REQUIRES = (
 
 
 def main() -> None:
-    """Run the case that the command line names, or both."""
-    case = sys.argv[1] if len(sys.argv) > 1 else ""
-    if case not in ("", "sweep", "tune"):
-        sys.exit(f"{case} is neither sweep nor tune")
-    if case != "tune":
-        sweep()
-    if case != "sweep":
-        tune()
+    """Run the case that the command line names, or the two that need one GPU."""
+    cases = sys.argv[1:] or ["sweep", "tune"]
+    for case in cases:
+        if case not in ("sweep", "sweep-all", "tune"):
+            sys.exit(f"{case} is none of sweep, sweep-all and tune")
+    for case in cases:
+        if case == "tune":
+            tune()
+        else:
+            sweep("all" if case == "sweep-all" else "gpu")
 
 
 def tune() -> None:
@@ -155,16 +161,22 @@ def kernel_tuner_search(path: str) -> None:
     Path(path).write_text(json.dumps({"best": params, "tried": len(tried)}))
 
 
-def sweep() -> None:
-    """Sweep twice with both and once with `cudamm --full`; print the durations."""
+def sweep(device: str) -> None:
+    """Sweep twice with both and once with `cudamm --full`; print the durations.
+
+    Args:
+        device: value of cudamm's `--device`; with `all`, Kernel Tuner uses every GPU too.
+    """
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "CUDAMM_CACHE": f"{folder}/cache"}
+        if device == "all":
+            environment["KERNEL_TUNER_PARALLEL"] = "1"
         seconds: dict[str, float] = {}
         for name, command in (
             ("Kernel Tuner", [sys.executable, __file__, "--kernel-tuner", f"{folder}/theirs.json"]),
-            ("cudamm", _command(f"{folder}/ours.json")),
-            ("cudamm again", _command(f"{folder}/again.json")),
-            ("cudamm --full", [*_command(f"{folder}/full.json"), "--full"]),
+            ("cudamm", _command(device, f"{folder}/ours.json")),
+            ("cudamm again", _command(device, f"{folder}/again.json")),
+            ("cudamm --full", [*_command(device, f"{folder}/full.json"), "--full"]),
             ("Kernel Tuner again", [sys.executable, __file__, "--kernel-tuner", f"{folder}/theirs2.json"]),
         ):
             seconds[name] = _run(command, environment)
@@ -175,14 +187,28 @@ def sweep() -> None:
     _show(seconds, theirs, ours)
 
 
-def _command(json_path: str) -> list[str]:
+def _command(device: str, json_path: str) -> list[str]:
     command = [sys.executable, "-m", "cudamm", "sweep", "--kernel", str(KERNEL), "-n", str(N), "--hot"]
-    command += ["--runs", str(ITERATIONS), "--device", "gpu", "--json", json_path]
+    command += ["--runs", str(ITERATIONS), "--device", device, "--json", json_path]
     for name, values in VALUES.items():
         command += ["-D", f"{name}={','.join(map(str, values))}"]
     for condition in CONDITIONS:
         command += ["--where", condition]
     return command
+
+
+class _Objective(list[str]):
+    """A list with one name that is equal to the name.
+
+    Kernel Tuner 1.5.0 makes a list of the objective, and its parallel runner then looks for this list among
+    the names of a result, which ends with a TypeError.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return other == self[0] or super().__eq__(other)
+
+    def __hash__(self) -> int:
+        return hash(self[0])
 
 
 def kernel_tuner(path: str) -> None:
@@ -203,6 +229,7 @@ def kernel_tuner(path: str) -> None:
         iterations=ITERATIONS,
         lang="PyCUDA",
         quiet=True,
+        objective=_Objective(["time"]),
     )
     rows = [
         {"params": {name: row[name] for name in VALUES}, "time_ms": row.get("time")}
@@ -234,7 +261,7 @@ def _show(seconds: dict[str, float], theirs: dict[str, Any], ours: dict[str, Any
         rows = document["results"]
         right = [row for row in rows if row["status"] == "ok"]
         counts = {s: sum(r["status"] == s for r in rows) for s in ("ok", "dropped", "failed", "skipped")}
-        first = min(right, key=lambda row: float(row["median_ms"]))
+        first = min(right, key=lambda row: (not row["is_final"], float(row["median_ms"])))
         same = first["params"] == best["params"]
         print(f"cudamm ({name}): {len(rows)} configurations, {counts}")
         print(f"  best {first['median_ms']:.4f} ms {first['params']}: {'the same' if same else 'ANOTHER'}")

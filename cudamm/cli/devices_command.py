@@ -11,6 +11,7 @@ from cudamm.cli.chosen_devices import connection_to
 from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.completion_command import complete_words
 from cudamm.cli.documented_option import option
+from cudamm.cli.number_types import WholeNumber
 from cudamm.cli.option_rules import belongs_to
 from cudamm.cli.output_options import AllAtOnce, OutputOptions, output_options
 from cudamm.devices.named_devices import ALL
@@ -24,11 +25,17 @@ from cudamm.devices.named_devices import ALL
         show_default=ALL,
         help="Devices that join --cluster local: all GPUs, some as in gpu:0,2, or cpu,cpu.",
     ),
+    option(
+        "--wait-for", metavar="N", type=WholeNumber(1, 1_000_000),
+        help="With --cluster: wait until N devices have joined, at most two minutes.",
+    ),
 )  # fmt: skip
 @cluster_options
-@belongs_to("--cluster", "device_spec")
+@belongs_to("--cluster", "device_spec", "wait_for")
 @output_options()
-def devices_command(device_spec: str | None, cluster: ClusterChoice, outputs: OutputOptions) -> None:
+def devices_command(
+    device_spec: str | None, wait_for: int | None, cluster: ClusterChoice, outputs: OutputOptions
+) -> None:
     """\b
     cudamm devices                                    every device of this machine
     cudamm devices --json -                           for a program
@@ -49,6 +56,8 @@ def devices_command(device_spec: str | None, cluster: ClusterChoice, outputs: Ou
         head = {"schema": SCHEMA, "environment": environment()}
         if cluster.place:
             with connection_to(cluster, device_spec, outputs) as found:
+                if wait_for is not None:
+                    found.wait_for(wait_for)
                 rows = [tables.ClusterRow(d.info, d.facts.host, d.facts.compiler) for d in found.devices()]
                 compilers = {compiler.name: compiler.cores for compiler in found.compilers()}
             output.present(

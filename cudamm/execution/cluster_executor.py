@@ -54,7 +54,7 @@ LOOK_S = 1.0
 """Time between two looks at the scheduler's list of workers, in seconds."""
 
 SILENCE_S = 30.0
-"""Time without an answer of the scheduler after which its devices count as lost, in seconds."""
+"""Time without an answer of the scheduler, or a sign of life of a worker, after which it counts as lost."""
 
 RELEASE_S = 1.0
 """Time limit for a Dask worker to free its matrices, and for the scheduler to let go, in seconds."""
@@ -128,6 +128,7 @@ class Cluster:
             NoDeviceError: the scheduler does not answer, or Dask is not installed.
         """
         self._loop, self._address = loop, address
+        self._signs: dict[str, tuple[float, float]] = {}  # of each worker: its last one, and when it was new
         distributed = import_distributed()
 
         async def connect() -> Any:
@@ -138,7 +139,7 @@ class Cluster:
 
         try:
             self._client = loop.run(connect)
-            self._identity = self._loop.run(lambda: self._client.scheduler.identity())
+            self._look(loop.run(lambda: self._client.scheduler.identity()))
         except (OSError, ValueError, TimeoutError, asyncio.TimeoutError):
             raise NoDeviceError(
                 f"the scheduler {address.uri} did not answer within {CONNECT_S:g} s: start it with dask "
@@ -151,9 +152,24 @@ class Cluster:
         while True:
             await asyncio.sleep(LOOK_S)
             try:
-                self._identity = await asyncio.wait_for(self._client.scheduler.identity(), SILENCE_S)
+                self._look(await asyncio.wait_for(self._client.scheduler.identity(), SILENCE_S))
             except (OSError, TimeoutError, asyncio.TimeoutError):
-                self._identity = {"workers": {}}
+                self._look({"workers": {}})
+
+    def _look(self, identity: dict[str, Any]) -> None:
+        """Take over what the scheduler knows, without workers that gave no sign of life for SILENCE_S.
+
+        The scheduler itself waits five minutes for a worker that stands still.
+        """
+        now, alive = time.monotonic(), {}
+        for address, worker in identity["workers"].items():
+            sign, since = self._signs.get(address, (None, now))
+            if worker["last_seen"] != sign:
+                since = now
+            self._signs[address] = worker["last_seen"], since
+            if now - since < SILENCE_S:
+                alive[address] = worker
+        self._identity = {**identity, "workers": alive}
 
     def devices(self) -> list[ClusterDevice]:
         """Return the devices of all workers that `cudamm worker` has started, in the order of their names.
@@ -171,9 +187,27 @@ class Cluster:
             )
         return found
 
+    def wait_for(self, count: int) -> None:
+        """Wait until a number of devices have joined. Raise NoDeviceError if they have not within JOIN_S."""
+        deadline = time.monotonic() + JOIN_S
+        while len(found := self.joined()) < count:
+            if time.monotonic() > deadline:
+                raise NoDeviceError(
+                    f"{len(found)} of {count} devices have joined the scheduler {self._address.uri} within "
+                    f"{JOIN_S:g} s: cudamm worker prints why a device does not join"
+                )
+            time.sleep(STEP_S)
+
     def joined(self) -> list[ClusterDevice]:
-        """Return the devices that have joined by now. Raise NoDeviceError as `devices` does for a version."""
-        self._identity = self._loop.run(lambda: self._client.scheduler.identity())
+        """Return the devices that have joined by now.
+
+        Raises:
+            NoDeviceError: a worker has another cudamm, or the scheduler does not answer any more.
+        """
+        try:
+            self._look(self._loop.run(lambda: self._client.scheduler.identity()))
+        except OSError:  # also Dask's CommClosedError
+            raise NoDeviceError(self._gone()) from None
         found = []
         for address, worker in self._identity["workers"].items():
             if DEVICE in worker:
@@ -292,8 +326,11 @@ class Cluster:
 
     def _lost(self, device: ClusterDevice) -> str:
         if self._client.status != "running":
-            return f"the scheduler {self._address.uri} does not answer any more"
-        return f"its Dask worker {device.address} has ended, or cannot be reached through the scheduler"
+            return self._gone()
+        return f"its Dask worker {device.address} has ended, or gives the scheduler no sign of life"
+
+    def _gone(self) -> str:
+        return f"the scheduler {self._address.uri} does not answer any more"
 
     def close(self) -> None:
         """Leave the scheduler."""

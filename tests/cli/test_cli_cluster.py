@@ -147,7 +147,7 @@ def test_the_script_for_slurm_is_a_script_with_commands_that_exist(run: Any) -> 
     (script,) = re.findall(r"^```bash\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     checked = subprocess.run(["bash", "-n"], input=script.encode(), capture_output=True, check=False)
     assert checked.returncode == 0 and not checked.stderr
-    for command in ("worker", "sweep"):
+    for command in ("worker", "devices", "sweep"):
         (line,) = re.findall(rf"cudamm {command} (.*?)(?: &)?$", script, re.MULTILINE)
         options = re.findall(r"--[a-z-]+", line)
         shown = run(f"{command} --help").stdout

@@ -107,7 +107,8 @@ def devices_of(scheduler: Any, *workers: tuple[str, dict[str, str]]) -> list[Clu
         for position, (name, others) in enumerate(workers)
     }
     listed["tcp://node9:1"] = {"name": "a worker of another program"}
-    identity = scheduler.identity() | {"workers": listed}
+    heard = {address: {"last_seen": 1.0, **worker} for address, worker in listed.items()}
+    identity = scheduler.identity() | {"workers": heard}
     scheduler.handlers["identity"] = lambda **_: identity
     with connected_to(SchedulerAddress(scheduler.address)) as cluster:
         return cluster.devices()

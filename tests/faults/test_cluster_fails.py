@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -127,6 +128,26 @@ def test_a_cluster_gives_the_rows_of_one_process_while_its_processes_are_killed(
 
 
 @pytest.mark.long
+def test_a_host_that_stands_still_is_lost_after_a_time(workspace: Any, start_cluster: StartCluster) -> None:
+    """The network of a stopped process still answers, as that of a host whose programs hang."""
+    write_kernel(workspace, sleep_us=100_000)
+    cluster = start_cluster()
+    impatient = "from cudamm.execution import cluster_executor\ncluster_executor.SILENCE_S = 3.0"
+    line = f"sweep --kernel variants.cu -n 8 -D X=0:{SWEPT - 1} --json out.json --cluster scheduler.json"
+    process = workspace.start(line, prefix=impatient)
+    wait_for_journal(workspace, process, rows=2)
+    stopped = cluster.dask_workers()[0]
+    os.kill(stopped, signal.SIGSTOP)
+    completed = workspace.wait_for(process)
+    os.kill(stopped, signal.SIGCONT)
+    assert completed.status == 0, completed.stderr
+    assert positions(rows_of(workspace)) == list(range(SWEPT))
+    assert "gives the scheduler no sign of life" in completed.stdout
+    listed = json.loads(workspace.run("devices --cluster scheduler.json --json -").stdout)["results"]
+    assert [row["spec"] for row in listed] == ["node1/cpu:0", "node1/cpu:1"]  # the host has come back
+
+
+@pytest.mark.long
 def test_a_killed_scheduler_ends_its_workers_and_resume_goes_on_elsewhere(
     workspace: Any, start_cluster: StartCluster
 ) -> None:
@@ -228,13 +249,55 @@ def test_an_ended_command_with_a_local_cluster_keeps_its_rows_and_leaves_no_proc
         workspace.assert_no_process_runs()
 
 
-@pytest.mark.slow
-def test_an_encrypted_cluster_needs_the_files_of_tls(workspace: Any, start_cluster: StartCluster) -> None:
+def make_certificate(workspace: Any) -> None:
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
          "-keyout", "key.pem", "-out", "cert.pem"],
         cwd=workspace.folder, check=True, capture_output=True,
     )  # fmt: skip
+
+
+STANDINS = {
+    "srun": 'for node in 1 2; do NODE=$node "$@" & done; wait',
+    "cudamm": """case $1 in
+        worker) set -- "$@" --device cpu,cpu --name node$NODE;;
+        sweep) while [ "$1" != --resume ]; do shift; done; set -- sweep -m tiled -n 8 --dtype int32 "$@";;
+    esac
+    exec "$PYTHON" -m cudamm "$@" """,
+}
+"""What SLURM's command does with two nodes, and cudamm with two processes on the processor of each."""
+
+
+@pytest.mark.slow
+def test_the_script_for_slurm_runs(workspace: Any) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"^```bash\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    make_certificate(workspace)
+    programs = workspace.folder / "programs"
+    programs.mkdir()
+    for name, text in STANDINS.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    completed = subprocess.run(
+        ["bash", "-c", script.replace("SLURM_NNODES * 4", "SLURM_NNODES * 2")],
+        cwd=workspace.folder,
+        env={
+            **workspace.environment, "PATH": path, "PYTHON": sys.executable,
+            "SLURM_NNODES": "2", "SLURM_JOB_ID": "17",
+        },
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert completed.returncode == 0, completed.stderr
+    for device in ("node1/cpu:0", "node1/cpu:1", "node2/cpu:0", "node2/cpu:1"):
+        assert device in completed.stdout
+    assert all(row["status"] == "ok" for row in rows_of(workspace, "sweep.json"))
+    workspace.assert_no_process_runs()
+
+
+@pytest.mark.slow
+def test_an_encrypted_cluster_needs_the_files_of_tls(workspace: Any, start_cluster: StartCluster) -> None:
+    make_certificate(workspace)
     files = ("--tls-ca-file", "cert.pem", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
     options = "--tls-ca cert.pem --tls-cert cert.pem --tls-key key.pem"
     start_cluster("--protocol", "tls", *files, options=options, devices=1)
@@ -250,8 +313,11 @@ def test_a_scheduler_without_workers_is_reported(workspace: Any) -> None:
     scheduler = start_scheduler(workspace)
     try:
         completed = workspace.run("verify -m naive -n 8 --cluster scheduler.json")
+        impatient = "from cudamm.execution import cluster_executor\ncluster_executor.JOIN_S = 0.5"
+        waiting = workspace.run("devices --cluster scheduler.json --wait-for 2", prefix=impatient)
     finally:
         scheduler.kill()
         scheduler.wait()
+    assert waiting.status == 3 and "0 of 2 devices have joined the scheduler" in waiting.stderr
     assert completed.status == 3 and len(completed.stderr_lines) == 1
     assert "has no worker with a device: start cudamm worker --scheduler tcp://127.0.0.1:" in completed.stderr

@@ -6,6 +6,7 @@ Only `DaskWorkers` starts it: python -m cudamm.execution.cluster_worker SETTINGS
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import os
 import signal
@@ -26,6 +27,10 @@ from cudamm.execution.worker_executor import WorkerExecutor
 
 DEVICE = "cudamm device"
 """Name under which a Dask worker tells the scheduler the `DeviceInfo` of its device."""
+
+
+ENDING_S = 1.0
+"""Time that a scheduler may take to end after its workers, and then to answer if it has not ended."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +108,7 @@ async def _serve(settings: WorkerSettings, role: _Role) -> None:
 
     Raises:
         NoDeviceError: the scheduler does not answer, or refuses this worker.
+        CudammError: the connection broke, and the scheduler still answers.
     """
     distributed = import_distributed()
     try:
@@ -130,6 +136,16 @@ async def _serve(settings: WorkerSettings, role: _Role) -> None:
         joined = f"{settings.name} ({role.title}) has joined {settings.address.uri}"
         print(f"cudamm: {joined}", file=sys.stderr, flush=True)
     await worker.finished()
+    await asyncio.sleep(ENDING_S)
+    with contextlib.suppress(OSError, TimeoutError, asyncio.TimeoutError):  # the scheduler has ended
+        async with distributed.Client(
+            settings.address.uri,
+            asynchronous=True,
+            timeout=ENDING_S,
+            security=settings.address.security(),
+            set_as_default=False,
+        ):
+            raise CudammError(f"its connection to the scheduler {settings.address.uri} broke")
 
 
 def _main(settings: WorkerSettings) -> int:

@@ -8,8 +8,10 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -226,6 +228,61 @@ def test_a_killed_dask_worker_joins_again_three_times(workspace: Any, start_clus
     assert b"is not started again after 3 restarts" in cluster.worker.stderr.read()
     completed = workspace.run(verify)
     assert completed.status == 3 and "has no worker with a device" in completed.stderr
+
+
+class Proxy:
+    """A port of this machine through which a process is connected to another port, until `cut` is called."""
+
+    def __init__(self, port: int) -> None:
+        self._to, self._ends = port, list[socket.socket]()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._to))
+                self._ends += [near, far]
+                for ends in ((near, far), (far, near)):
+                    threading.Thread(target=self._forward, args=ends, daemon=True).start()
+
+    @staticmethod
+    def _forward(source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_RDWR)
+
+    def cut(self) -> None:
+        """End all connections."""
+        for end in self._ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        self._ends.clear()
+
+
+@pytest.mark.slow
+def test_a_dask_worker_whose_connection_breaks_joins_again(workspace: Any) -> None:
+    with contextlib.ExitStack() as opened:
+        scheduler = start_scheduler(workspace)
+        opened.callback(scheduler.wait)
+        opened.callback(scheduler.kill)
+        file = workspace.folder / "scheduler.json"
+        while not file.exists():
+            time.sleep(0.05)
+        known = json.loads(file.read_text())
+        proxy = Proxy(int(known["address"].rpartition(":")[2]))
+        file.write_text(json.dumps({"address": f"tcp://127.0.0.1:{proxy.port}"}))
+        worker = workspace.start("worker --scheduler-file scheduler.json --name node1 --device cpu")
+        opened.callback(worker.wait)
+        opened.callback(worker.kill)
+        assert b"node1/cpu:0 (" in worker.stderr.readline()
+        proxy.cut()
+        assert b"its connection to the scheduler tcp://127.0.0.1:" in worker.stderr.readline()
+        assert b"ended with status 1, and is started again (1 of 3)" in worker.stderr.readline()
+        assert b"node1/cpu:0 (" in worker.stderr.readline()
 
 
 @pytest.mark.long

@@ -150,8 +150,9 @@ def test_a_host_that_stands_still_is_lost_after_a_time(workspace: Any, start_clu
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("place", ["--device cpu,cpu", "--cluster scheduler.json"])
 def test_a_killed_scheduler_ends_its_workers_and_resume_goes_on_elsewhere(
-    workspace: Any, start_cluster: StartCluster
+    workspace: Any, start_cluster: StartCluster, place: str
 ) -> None:
     write_kernel(workspace, sleep_us=100_000)
     cluster = start_cluster()
@@ -166,7 +167,9 @@ def test_a_killed_scheduler_ends_its_workers_and_resume_goes_on_elsewhere(
     assert cluster.worker.wait(timeout=30) == 0
     workspace.assert_no_process_runs()
 
-    completed = workspace.run(f"{line} --device cpu,cpu")
+    if "cluster" in place:
+        start_cluster()
+    completed = workspace.run(f"{line} {place}")
     assert completed.status == 0, completed.stderr
     after = rows_of(workspace)
     assert positions(after) == list(range(SWEPT))

@@ -8,12 +8,15 @@ import click
 import cloup
 from cloup import option_group
 
+from cudamm.cli.chosen_devices import run_on_devices
+from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.documented_option import option
 from cudamm.cli.output_options import PLOT, OutputOptions, output_options
-from cudamm.cli.shared_options import device_options, seed_option
+from cudamm.cli.shared_options import seed_option, several_devices_options
 from cudamm.courses import NAMES
 
 if TYPE_CHECKING:
+    from cudamm.execution.executor import Executor, Executors
     from cudamm.output.plots.chart import Drawing
 
 ALL = "all"
@@ -30,7 +33,8 @@ ALL = "all"
     ),
     seed_option,
 )  # fmt: skip
-@device_options
+@several_devices_options
+@cluster_options
 @output_options(PLOT)
 def reproduce_command(
     names: tuple[str, ...],
@@ -38,6 +42,7 @@ def reproduce_command(
     seed: int,
     device_spec: str,
     timeout_s: float,
+    cluster: ClusterChoice,
     outputs: OutputOptions,
 ) -> int:
     """\b
@@ -57,13 +62,14 @@ def reproduce_command(
 
     The figures were published for older GPUs. A conclusion that does not hold here is a finding, not a
     failure: the exit status is 1 only if a kernel failed or was wrong. The CPU device confirms launches,
-    arithmetic and results, but not times.
+    arithmetic and results, but not times. Of several devices, each runs whole courses.
     """
-    from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.problem import parse_shape
 
     shape = parse_shape(size) if size is not None else None
-    with WorkerExecutor(device_spec, timeout_s) as worker:
+    chosen = NAMES if ALL in names else tuple(dict.fromkeys(names))
+
+    def run(executors: Executors) -> int:
         from cudamm.api.defaults import OCCUPANCY_ARCH
         from cudamm.cli.session import Session
         from cudamm.courses.course_records import SCHEMA, Reproduction, Setting
@@ -72,26 +78,39 @@ def reproduce_command(
         from cudamm.kernels.architecture import find_architecture
         from cudamm.output import reproduce_table as tables
 
-        target = worker.target
-        is_gpu = isinstance(target, GpuTarget)
-        setting = Setting(
-            is_gpu=is_gpu,
-            device=target.info.name,
-            architecture=(
-                target.architecture if isinstance(target, GpuTarget) else find_architecture(OCCUPANCY_ARCH)
-            ),
-            ceilings=worker.facts().ceilings if is_gpu else None,
-            shape=shape,
-            seed=seed,
-        )
-        sources = [find(name) for name in (NAMES if ALL in names else dict.fromkeys(names))]
-        with Session[Reproduction](SCHEMA, outputs, target.info) as session:
-            session.collect(lambda report_progress: reproduce(worker, sources, setting, report_progress))
-            worker.dismiss()
+        info = executors.target.info
+        has_several = len(executors.members) > 1
+
+        def setting_of(executor: Executor) -> Setting:
+            target = executor.target
+            is_gpu = isinstance(target, GpuTarget)
+            return Setting(
+                is_gpu=is_gpu,
+                device=f"{target.info.name} ({executor.spec})" if has_several else target.info.name,
+                architecture=(
+                    target.architecture
+                    if isinstance(target, GpuTarget)
+                    else find_architecture(OCCUPANCY_ARCH)
+                ),
+                ceilings=executor.facts().ceilings if is_gpu else None,
+                shape=shape,
+                seed=seed,
+            )
+
+        sources = [find(name) for name in chosen]
+        with Session[Reproduction](SCHEMA, outputs, info) as session:
+            session.collect(
+                lambda report_progress: reproduce(executors, sources, setting_of, report_progress)
+            )
+            executors.dismiss()
+            session.results.sort(key=lambda found: chosen.index(found.name))
 
             def draw(found: list[Reproduction]) -> Drawing:
-                return tables.drawing_of(target.info, found)
+                return tables.drawing_of(info, found)
 
             session.add_tables(tables.render, draw)
+            session.add_remarks(executors.losses)
             session.save(Reproduction.record)
             return session.exit_status(all(found.is_right for found in session.results))
+
+    return run_on_devices(device_spec, cluster, timeout_s, None, len(chosen), outputs, run)

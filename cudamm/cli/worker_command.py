@@ -70,9 +70,9 @@ def worker_command(
     cudamm worker --scheduler-file cluster.json       the same, by its file
     cudamm worker --scheduler-file cluster.json --device cpu,cpu
 
-    Join each GPU of this host to a Dask scheduler, so that sweep, tune, bench and verify can use it with
-    --cluster. Each GPU has a Dask worker, and the Dask worker has a process of cudamm that runs the kernels.
-    If nvcc is installed, one more Dask worker compiles, on all cores.
+    Join each GPU of this host to a Dask scheduler, for commands with --cluster. Each GPU has a Dask worker,
+    which has a process of cudamm that runs the kernels. If nvcc is installed, one more Dask worker
+    compiles, on all cores.
 
     Each Dask worker that dies is started again, at most three times.
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 
 from cudamm.benchmark import measure, verify
 from cudamm.benchmark.result import Result
 from cudamm.compile.program import program
 from cudamm.courses.course_records import CourseCase, Group, Outcome, Plan, Reproduction, Setting, Source
-from cudamm.errors import NoDeviceError
-from cudamm.execution.executor import Executor
+from cudamm.courses.shared_host import SharedHost
+from cudamm.errors import DeviceLostError, NoDeviceError
+from cudamm.execution.executor import Executor, Executors
+from cudamm.execution.executor_group import device_threads
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.variant import Variant
 
@@ -24,34 +28,103 @@ def find(name: str) -> Source:
 
 
 def reproduce(
-    executor: Executor, sources: Sequence[Source], setting: Setting, progress: Progress
+    executors: Executors,
+    sources: Sequence[Source],
+    setting_of: Callable[[Executor], Setting],
+    progress: Progress,
 ) -> Iterator[Reproduction]:
     """Run each source's cases; yield each source's results when it is complete.
 
-    After Ctrl-C, or if the device is lost, the outcomes of the current source are yielded before the
-    exception is raised again.
+    A device takes a whole source, because its conclusions compare times with each other. Several devices take
+    one source after the other. A group with a method that runs on the host runs alone.
+
+    After Ctrl-C, or if the last device is lost, the outcomes of sources that were not completed are yielded
+    before the exception is raised again.
+
+    Args:
+        setting_of: returns the setting for a device.
 
     Raises:
         UsageError: the request is impossible on this device.
-        NoDeviceError: the device was lost.
+        NoDeviceError: the last device was lost.
     """
-    for source in sources:
+    unfinished = [_Course(source) for source in sources]
+    waiting = deque(unfinished)
+    host = SharedHost()
 
-        def report_progress(doing: str, done: int, total: int, name: str = source.name) -> None:
-            progress(f"{name}: {doing}", done, total)
+    def run_on(executor: Executor) -> Iterator[Reproduction]:
+        while course := _next(waiting):
+            try:
+                course.run(executor, setting_of(executor), progress, host)
+            except DeviceLostError:
+                waiting.append(course)
+                raise
+            unfinished.remove(course)
+            yield course.reproduction(is_complete=True)
 
+    try:
+        with device_threads(executors) as threads:
+            yield from threads.run(run_on, lambda: bool(waiting))
+    except (KeyboardInterrupt, NoDeviceError):
+        for course in unfinished:
+            if course.outcomes:
+                yield course.reproduction(is_complete=False)
+        raise
+
+
+def _next(waiting: deque[_Course]) -> _Course | None:
+    """Return the next course for a device; None if another device has taken the last one."""
+    with contextlib.suppress(IndexError):
+        return waiting.popleft()
+    return None
+
+
+class _Course:
+    """A source that a device runs again.
+
+    Attributes:
+        outcomes: those that are known so far.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.outcomes: list[Outcome] = []
+        self._source = source
+        self._plan: Plan  # set before the first outcome
+
+    def run(self, executor: Executor, setting: Setting, progress: Progress, host: SharedHost) -> None:
+        """Run all cases, from the first one."""
+
+        def report_progress(doing: str, done: int, total: int) -> None:
+            progress(f"{self._source.name}: {doing}", done, total)
+
+        self.outcomes.clear()
         report_progress("planning", 0, 1)
-        plan = source.plan(setting, report_progress)
-        outcomes: list[Outcome] = []
-        try:
-            for group in plan.groups:
-                for outcome in _run(executor, group, outcomes, report_progress, setting.is_gpu):
-                    outcomes.append(outcome)
-        except (KeyboardInterrupt, NoDeviceError):
-            if outcomes:
-                yield _concluded(source, plan, outcomes, is_complete=False)
-            raise
-        yield _concluded(source, plan, outcomes, is_complete=True)
+        with host.used(alone=False):
+            self._plan = self._source.plan(setting, report_progress)
+        for group in self._plan.groups:
+            is_on_host = any(case.variant.method.runs_on_host for case in group.cases)
+            with host.used(alone=group.is_timed and is_on_host):
+                for outcome in _run(executor, group, self.outcomes, report_progress, setting.is_gpu):
+                    self.outcomes.append(outcome)
+
+    def reproduction(self, *, is_complete: bool) -> Reproduction:
+        """Return the outcomes so far, in the order of the cases, and what follows from them."""
+        source, plan = self._source, self._plan
+        wanted: list[tuple[str, Variant, object]] = [
+            (case.label, case.variant, case.problem) for group in plan.groups for case in group.cases
+        ]
+        ordered = sorted(
+            self.outcomes, key=lambda o: wanted.index((o.case.label, o.case.variant, o.case.problem))
+        )
+        return Reproduction(
+            name=source.name,
+            title=source.title,
+            device=plan.setting.device,
+            outcomes=tuple(ordered),
+            findings=source.conclude(plan, ordered),
+            remarks=(*plan.remarks, COLD) if plan.setting.is_gpu else plan.remarks,
+            is_complete=is_complete,
+        )
 
 
 def _run(
@@ -89,20 +162,4 @@ def _skipped(case: CourseCase, group: Group, reason: str, is_gpu: bool) -> Resul
         status="skipped",
         reason=reason,
         source=program(case.variant, element, group.settings.fmad).hash,
-    )
-
-
-def _concluded(source: Source, plan: Plan, outcomes: Sequence[Outcome], *, is_complete: bool) -> Reproduction:
-    wanted: list[tuple[str, Variant, object]] = [
-        (case.label, case.variant, case.problem) for group in plan.groups for case in group.cases
-    ]
-    ordered = sorted(outcomes, key=lambda o: wanted.index((o.case.label, o.case.variant, o.case.problem)))
-    return Reproduction(
-        name=source.name,
-        title=source.title,
-        device=plan.setting.device,
-        outcomes=tuple(ordered),
-        findings=source.conclude(plan, ordered),
-        remarks=(*plan.remarks, COLD) if plan.setting.is_gpu else plan.remarks,
-        is_complete=is_complete,
     )

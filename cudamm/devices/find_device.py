@@ -52,7 +52,7 @@ def gpu_index(spec: str) -> int | None:
     if names_several(spec):
         raise UsageError(
             f"--device {spec} names several devices, and this command uses one: name it, such as gpu:0; "
-            "sweep, tune, bench and verify share their work among several"
+            "sweep, tune, bench, verify and reproduce share their work among several"
         )
     match = _GPU.fullmatch(spec)
     if match:

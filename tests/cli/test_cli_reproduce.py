@@ -63,8 +63,9 @@ def test_every_course_is_reproduced_and_drawn(run, tmp_path):
     assert "sjtu" not in picture  # all its kernels are emulated
 
 
-def test_courses_are_reproduced_once_each_at_the_given_size(run, tmp_path):
-    ended = run(f"reproduce sjtu cmu sjtu {ON_CPU} --json out.json")
+@pytest.mark.parametrize("device", ["cpu", "cpu,cpu"])
+def test_courses_are_reproduced_once_each_at_the_given_size(run, tmp_path, device):
+    ended = run(f"reproduce sjtu cmu sjtu --device {device} -n 16 --json out.json")
     assert ended.status == 0
     results = json.loads((tmp_path / "out.json").read_text())["results"]
     assert [row["source"] for row in results] == ["sjtu", "cmu"]

@@ -18,6 +18,10 @@ from cudamm.kernels.problem import Shape
 SMALL, OTHER = Shape(8, 8, 8), Shape(16, 24, 8)
 
 
+def cpu_setting(executor):
+    return CPU
+
+
 def make_case(label, method="tiled", shape=SMALL, dtype="float32"):
     return case(label, method, shape, CPU, dtype, {"BLOCK_SIZE": 8})
 
@@ -49,7 +53,7 @@ def test_groups_are_run_with_their_own_settings(executor):
         timed(make_case("first"), make_case("second", "coalesced"), make_case("other", shape=OTHER)),
         Group((make_case("exact"),), Settings(fmad=False), is_timed=False),
     )
-    (reproduction,) = reproduce(executor, [source(*groups)], CPU, silent)
+    (reproduction,) = reproduce(executor, [source(*groups)], cpu_setting, silent)
     assert [o.case.label for o in reproduction.outcomes] == ["first", "second", "other", "exact"]
     assert [len(o.result.timing.samples_ms) for o in reproduction.outcomes] == [2, 2, 2, 0]
     assert [o.result.fmad for o in reproduction.outcomes] == [True, True, True, False]
@@ -67,7 +71,7 @@ def test_a_group_that_is_not_run_is_skipped_with_its_reason(executor):
         return "it would take a day"
 
     groups = (timed(make_case("first")), timed(make_case("second"), why_not=why_not))
-    (reproduction,) = reproduce(executor, [source(*groups)], CPU, silent)
+    (reproduction,) = reproduce(executor, [source(*groups)], cpu_setting, silent)
     assert earlier_labels == [["first"]]
     assert [o.result.status for o in reproduction.outcomes] == ["ok", "skipped"]
     assert reproduction.outcomes[1].result.reason == "it would take a day"
@@ -82,7 +86,7 @@ def test_outcomes_of_an_interrupted_course_are_kept(executor, error):
 
     whole = source(timed(make_case("whole")))
     interrupted = source(timed(make_case("first")), timed(make_case("no"), why_not=stop))
-    running = reproduce(executor, [whole, interrupted, whole], CPU, silent)
+    running = reproduce(executor, [whole, interrupted, whole], cpu_setting, silent)
     assert next(running).is_complete
     reproduction = next(running)
     assert not reproduction.is_complete
@@ -96,11 +100,13 @@ def test_a_course_interrupted_before_its_first_outcome_is_not_reported(executor)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        next(reproduce(executor, [source(timed(make_case("no"), why_not=stop))], CPU, silent))
+        next(reproduce(executor, [source(timed(make_case("no"), why_not=stop))], cpu_setting, silent))
 
 
 def test_the_record_is_json_with_every_measurement(executor):
-    (reproduction,) = reproduce(executor, [source(timed(make_case("first", dtype="int32")))], CPU, silent)
+    (reproduction,) = reproduce(
+        executor, [source(timed(make_case("first", dtype="int32")))], cpu_setting, silent
+    )
     record = json.loads(json.dumps(reproduction.record()))
     assert record["source"] == "made-up" and record["complete"] is True
     assert [check["name"] for check in record["checks"]] == ["products-right", "count"]

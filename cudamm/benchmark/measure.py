@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from cudamm.benchmark.finalists import finalists, key_of, problem_of
@@ -101,23 +101,12 @@ class _SharedBenchmark:
                 self._executors.release()
 
     def _share_problems(self, threads: DeviceThreads) -> Iterator[Result]:
-        remaining = deque(self._results)
+        def measure(member: Executor, problem: Problem) -> Iterator[Result]:
+            yield from self._measure(member, problem)
+            if not self._settings.keep_matrices:
+                member.release()
 
-        def measure(member: Executor) -> Iterator[tuple[Problem, Result]]:
-            while True:
-                try:
-                    problem = remaining.popleft()
-                except IndexError:
-                    return
-                try:
-                    yield from ((problem, result) for result in self._measure(member, problem))
-                except DeviceLostError:
-                    remaining.append(problem)
-                    raise
-                if not self._settings.keep_matrices:
-                    member.release()
-
-        for problem, result in threads.run(measure, lambda: bool(remaining)):
+        for problem, result in threads.share(self._results, measure):
             yield self._keep(problem, result)
         for problem in self._results:
             yield from self._measure_alone(problem)

@@ -15,6 +15,7 @@ from cudamm.cli.number_types import WholeNumber
 from cudamm.cli.option_rules import belongs_to
 from cudamm.cli.output_options import AllAtOnce, OutputOptions, output_options
 from cudamm.devices.named_devices import ALL
+from cudamm.errors import UsageError
 
 
 @cloup.command()
@@ -52,6 +53,8 @@ def devices_command(
     from cudamm.output import devices_table as tables
     from cudamm.output.document import environment
 
+    if wait_for is not None and cluster.is_local:
+        raise UsageError("--wait-for is for a cluster that others start: leave it out with --cluster local")
     with AllAtOnce(outputs) as output:
         head = {"schema": SCHEMA, "environment": environment()}
         if cluster.place:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from cudamm.benchmark import measure, verify
@@ -12,9 +10,9 @@ from cudamm.benchmark.result import Result
 from cudamm.compile.program import program
 from cudamm.courses.course_records import CourseCase, Group, Outcome, Plan, Reproduction, Setting, Source
 from cudamm.courses.shared_host import SharedHost
-from cudamm.errors import DeviceLostError, NoDeviceError
+from cudamm.errors import NoDeviceError
 from cudamm.execution.executor import Executor, Executors
-from cudamm.execution.executor_group import device_threads
+from cudamm.execution.executor_group import device_at_work, device_threads
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.variant import Variant
 
@@ -36,7 +34,7 @@ def reproduce(
     """Run each source's cases; yield each source's results when it is complete.
 
     A device takes a whole source, because its conclusions compare times with each other. Several devices take
-    one source after the other. A group with a method that runs on the host runs alone.
+    one source after the other. A group that times a method on the host runs alone.
 
     After Ctrl-C, or if the last device is lost, the outcomes of sources that were not completed are yielded
     before the exception is raised again.
@@ -48,35 +46,30 @@ def reproduce(
         UsageError: the request is impossible on this device.
         NoDeviceError: the last device was lost.
     """
-    unfinished = [_Course(source) for source in sources]
-    waiting = deque(unfinished)
+    courses = [_Course(source) for source in sources]
+    unfinished = list(courses)
     host = SharedHost()
 
-    def run_on(executor: Executor) -> Iterator[Reproduction]:
-        while course := _next(waiting):
-            try:
-                course.run(executor, setting_of(executor), progress, host)
-            except DeviceLostError:
-                waiting.append(course)
-                raise
-            unfinished.remove(course)
-            yield course.reproduction(is_complete=True)
+    def report(doing: str, done: int, total: int) -> None:
+        if device_at_work():  # the steps of several courses have no common number
+            done, total = len(courses) - len(unfinished), len(courses)
+        progress(doing, done, total)
+
+    def run(executor: Executor, course: _Course) -> Iterator[None]:
+        course.run(executor, setting_of(executor), report, host)
+        yield
 
     try:
         with device_threads(executors) as threads:
-            yield from threads.run(run_on, lambda: bool(waiting))
+            for course, _ in threads.share(courses, run):
+                found = course.reproduction()
+                unfinished.remove(course)
+                yield found
     except (KeyboardInterrupt, NoDeviceError):
         for course in unfinished:
             if course.outcomes:
-                yield course.reproduction(is_complete=False)
+                yield course.reproduction()
         raise
-
-
-def _next(waiting: deque[_Course]) -> _Course | None:
-    """Return the next course for a device; None if another device has taken the last one."""
-    with contextlib.suppress(IndexError):
-        return waiting.popleft()
-    return None
 
 
 class _Course:
@@ -90,6 +83,7 @@ class _Course:
         self.outcomes: list[Outcome] = []
         self._source = source
         self._plan: Plan  # set before the first outcome
+        self._is_complete = False
 
     def run(self, executor: Executor, setting: Setting, progress: Progress, host: SharedHost) -> None:
         """Run all cases, from the first one."""
@@ -106,8 +100,9 @@ class _Course:
             with host.used(alone=group.is_timed and is_on_host):
                 for outcome in _run(executor, group, self.outcomes, report_progress, setting.is_gpu):
                     self.outcomes.append(outcome)
+        self._is_complete = True
 
-    def reproduction(self, *, is_complete: bool) -> Reproduction:
+    def reproduction(self) -> Reproduction:
         """Return the outcomes so far, in the order of the cases, and what follows from them."""
         source, plan = self._source, self._plan
         wanted: list[tuple[str, Variant, object]] = [
@@ -123,7 +118,7 @@ class _Course:
             outcomes=tuple(ordered),
             findings=source.conclude(plan, ordered),
             remarks=(*plan.remarks, COLD) if plan.setting.is_gpu else plan.remarks,
-            is_complete=is_complete,
+            is_complete=self._is_complete,
         )
 
 

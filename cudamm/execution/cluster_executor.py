@@ -65,6 +65,9 @@ DASHBOARD_S = 1.0
 JOIN_S = 120.0
 """Time limit for the devices of this machine to open and to join, in seconds."""
 
+MOST_HOSTS_LOST = 3
+"""Number of times that hosts may be lost while they compile one program; then this machine compiles it."""
+
 T = TypeVar("T")
 
 
@@ -116,6 +119,10 @@ class EventLoop:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+class _HostLost(Exception):
+    """A Dask worker that compiles has ended, or gives no sign of life."""
 
 
 class Cluster:
@@ -205,8 +212,8 @@ class Cluster:
             NoDeviceError: a worker has another cudamm, or the scheduler does not answer any more.
         """
         try:
-            self._look(self._loop.run(lambda: self._client.scheduler.identity()))
-        except OSError:  # also Dask's CommClosedError
+            self._look(self._loop.run(lambda: asyncio.wait_for(self._client.scheduler.identity(), SILENCE_S)))
+        except (OSError, TimeoutError, asyncio.TimeoutError):  # also Dask's CommClosedError
             raise NoDeviceError(self._gone()) from None
         found = []
         for address, worker in self._identity["workers"].items():
@@ -271,9 +278,20 @@ class Cluster:
         Args:
             program: the pickled program.
         """
-        workers = [compiler.address for compiler in self.compilers()]
-        if not workers:
-            return None
+        for _ in range(MOST_HOSTS_LOST):
+            workers = [compiler.address for compiler in self.compilers()]
+            if not workers:
+                return None
+            with contextlib.suppress(_HostLost):
+                return self._compiled_on(workers, program, arch)
+        return None
+
+    def _compiled_on(self, workers: Sequence[str], program: bytes, arch: str) -> tuple[bytes, str] | None:
+        """Return what `compiled_here` returns on one of these workers; None if they were lost with the task.
+
+        Raises:
+            _HostLost: one of them is lost, and may have the task. Dask leaves it to a host that stands still.
+        """
 
         async def compiled() -> tuple[bytes, str] | None:
             future = self._client.submit(
@@ -289,8 +307,8 @@ class Cluster:
         try:
             while not concurrent.futures.wait([running], STEP_S).done:
                 stop_if_asked()
-                if self._identity["workers"].keys().isdisjoint(workers):
-                    return None
+                if not self._identity["workers"].keys() >= set(workers):
+                    raise _HostLost
             return running.result()
         except (OSError, concurrent.futures.CancelledError, import_distributed().KilledWorker):
             return None  # the scheduler has ended, or hosts were lost again and again
@@ -403,17 +421,20 @@ class ClusterExecutor(Executor):
         self._cluster, self._device, self._timeout_s = cluster, device, timeout_s
         self._stopping: concurrent.futures.Future[Any] | None = None
         self._session = uuid.uuid4().hex
+        self._target: Target[Any] | None = None
 
-    @functools.cached_property
+    @property
     def target(self) -> Target[Any]:
         """The properties of the device that are needed to compile for it; its name is the Dask worker's."""
-        target: Target[Any] = self._ask(operator.attrgetter("target"))
-        if not isinstance(target, GpuTarget):
-            return target
-        hosts = HostCompilers(self._cluster)
-        return RemoteGpuTarget(
-            target.info, target.limits, target.architecture, hosts.compile, hosts.threads()
-        )
+        if self._target is None:
+            target: Target[Any] = self._ask(operator.attrgetter("target"))
+            if isinstance(target, GpuTarget):
+                hosts = HostCompilers(self._cluster)
+                target = RemoteGpuTarget(
+                    target.info, target.limits, target.architecture, hosts.compile, hosts.threads()
+                )
+            self._target = target
+        return self._target
 
     @property
     def spec(self) -> str:

@@ -6,12 +6,13 @@ Only `DaskWorkers` starts it: python -m cudamm.execution.cluster_worker SETTINGS
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import os
 import signal
 import sys
+import time
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -30,7 +31,10 @@ DEVICE = "cudamm device"
 
 
 ENDING_S = 1.0
-"""Time that a scheduler may take to end after its workers, and then to answer if it has not ended."""
+"""Time that a scheduler may take to end after its workers, in seconds."""
+
+NETWORK_S = 60.0
+"""Time for a network to come back, and for a scheduler to notice that a connection is broken, in seconds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +45,7 @@ class WorkerSettings:
         device_spec: name of the device for `--device`; empty for the worker that compiles.
         name: name of the Dask worker, which no other worker of the scheduler has.
         folder: folder for Dask's temporary files.
+        joins_again: whether a worker of this name has joined before.
         reports: whether to print a line when the worker has joined.
     """
 
@@ -49,6 +54,7 @@ class WorkerSettings:
     name: str
     folder: str
     reports: bool
+    joins_again: bool = False
 
 
 def compiler_for(info: DeviceInfo) -> str:
@@ -108,10 +114,12 @@ async def _serve(settings: WorkerSettings, role: _Role) -> None:
 
     Raises:
         NoDeviceError: the scheduler does not answer, or refuses this worker.
-        CudammError: the connection broke, and the scheduler still answers.
+        CudammError: the connection broke, and the scheduler has not ended.
     """
     distributed = import_distributed()
     try:
+        if settings.joins_again:
+            await _wait_until_forgotten(settings)
         worker: Any = await distributed.Worker(
             settings.address.uri,
             name=settings.name,
@@ -136,22 +144,45 @@ async def _serve(settings: WorkerSettings, role: _Role) -> None:
         joined = f"{settings.name} ({role.title}) has joined {settings.address.uri}"
         print(f"cudamm: {joined}", file=sys.stderr, flush=True)
     await worker.finished()
-    await asyncio.sleep(ENDING_S)
-    with contextlib.suppress(OSError, TimeoutError, asyncio.TimeoutError):  # the scheduler has ended
-        async with distributed.Client(
-            settings.address.uri,
-            asynchronous=True,
-            timeout=ENDING_S,
-            security=settings.address.security(),
-            set_as_default=False,
-        ):
-            raise CudammError(f"its connection to the scheduler {settings.address.uri} broke")
+    if await _listens(settings.address):
+        raise CudammError(f"its connection to the scheduler {settings.address.uri} broke")
+
+
+async def _wait_until_forgotten(settings: WorkerSettings) -> None:
+    """Wait until the scheduler knows no worker of this name any more, at most NETWORK_S."""
+    address, deadline = settings.address, time.monotonic() + NETWORK_S
+    async with import_distributed().Client(
+        address.uri, asynchronous=True, timeout=CONNECT_S, security=address.security(), set_as_default=False
+    ) as client:
+        while time.monotonic() < deadline:
+            workers = (await client.scheduler.identity())["workers"].values()
+            if settings.name not in {worker["name"] for worker in workers}:
+                return
+            await asyncio.sleep(ENDING_S)
+
+
+async def _listens(address: SchedulerAddress) -> bool:
+    """Return whether a scheduler still listens, or may do so: its host has not been reached for NETWORK_S."""
+    parts = urlsplit(address.uri)
+    deadline = time.monotonic() + NETWORK_S
+    while time.monotonic() < deadline:
+        await asyncio.sleep(ENDING_S)
+        try:
+            _, stream = await asyncio.wait_for(asyncio.open_connection(parts.hostname, parts.port), ENDING_S)
+        except ConnectionRefusedError:
+            return False
+        except (OSError, TimeoutError, asyncio.TimeoutError):
+            continue
+        stream.close()
+        return True
+    return True
 
 
 def _main(settings: WorkerSettings) -> int:
     try:
         if settings.device_spec:
             with WorkerExecutor(settings.device_spec, None) as executor:
+                import_distributed()  # meanwhile the device opens
                 asyncio.run(_serve(settings, _device_role(settings, executor)))
         else:
             asyncio.run(_serve(settings, _compiler_role()))

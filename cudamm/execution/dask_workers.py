@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -31,17 +32,19 @@ class DaskWorker:
         """Start the process."""
         self.name, self.compiles = settings.name, not settings.device_spec
         self.restarts = 0
-        self._settings = msgspec.json.encode(settings).decode()
+        self._settings = settings
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
+        settings = msgspec.json.encode(self._settings).decode()
         return start_mortal_group(
-            module_command("cudamm.execution.cluster_worker", self._settings, str(os.getpid())),
+            module_command("cudamm.execution.cluster_worker", settings, str(os.getpid())),
             stdout=subprocess.DEVNULL,
         )
 
     def start_again(self) -> None:
         """Start a new process with the same device and name, after the last one has ended."""
+        self._settings = dataclasses.replace(self._settings, joins_again=True)
         self.process = self._start()
         self.restarts += 1
 

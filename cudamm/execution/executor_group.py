@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from cudamm.devices.device import Target
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class ExecutorGroup(Executors):
@@ -125,11 +127,13 @@ class DeviceAtWork:
     Attributes:
         position: position of the device among the members.
         name: the device's name for `--device`, or in the cluster.
+        local_devices: number of devices of this machine that run cases at the same time.
         has_ended: whether the thread has no more cases.
     """
 
     position: int
     name: str
+    local_devices: int
     has_ended: bool = False
 
 
@@ -142,9 +146,9 @@ def device_at_work() -> DeviceAtWork | None:
 
 
 @contextlib.contextmanager
-def _at_work_on(position: int, member: Executor) -> Iterator[None]:
-    """Have `device_at_work` return a member in this thread until the end of the block."""
-    device = DeviceAtWork(position, member.spec)
+def _at_work_on(position: int, members: Sequence[Executor]) -> Iterator[None]:
+    """Have `device_at_work` return one of the members in this thread until the end of the block."""
+    device = DeviceAtWork(position, members[position].spec, sum(member.runs_here for member in members))
     token = _at_work.set(device)
     try:
         yield
@@ -181,10 +185,38 @@ class DeviceThreads:
             if not may_have_work():
                 return
 
+    def share(
+        self, items: Iterable[U], work: Callable[[Executor, U], Iterator[T]]
+    ) -> Generator[tuple[U, T], None, None]:
+        """Call `work` with each item and one of the members; yield each item with each of its values.
+
+        An item whose device is lost begins again on another one.
+
+        Raises:
+            NoDeviceError: the last device is lost.
+        """
+        waiting = deque(items)
+
+        def take(member: Executor) -> Iterator[tuple[U, T]]:
+            while True:
+                try:
+                    item = waiting.popleft()
+                except IndexError:  # another device has taken the last one
+                    return
+                try:
+                    for value in work(member, item):
+                        yield item, value
+                except DeviceLostError:
+                    waiting.append(item)
+                    raise
+
+        yield from self.run(take, lambda: bool(waiting))
+
     def _run_once(
         self, work: Callable[[Executor], Iterator[T]], may_have_work: Callable[[], bool]
     ) -> Generator[T, None, None]:
         queue: SimpleQueue[tuple[T] | Future[None]] = SimpleQueue()
+        members = self._executors.members
 
         def run(position: int, member: Executor) -> None:
             try:
@@ -194,13 +226,12 @@ class DeviceThreads:
                         return
             except NoDeviceError as error:
                 raise DeviceLostError(str(error)) from None
-            with _at_work_on(position, member):
+            with _at_work_on(position, members):
                 for value in work(member):
                     queue.put((value,))
 
         running = {
-            self._pool.submit(run, position, member): member
-            for position, member in enumerate(self._executors.members)
+            self._pool.submit(run, position, member): member for position, member in enumerate(members)
         }
         for future in running:
             future.add_done_callback(queue.put)

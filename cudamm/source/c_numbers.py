@@ -382,8 +382,21 @@ def number_in(source: str, text: str, known: Mapping[str, int] | None = None) ->
     """
     rest, numbers = _without_first_numbers(source)
     numbers.update(known or {})
-    file = source_file(rest)
-    translation = Translation(file)
+    # Constants keep their names: written out, an expression may be too long. Only what is not whole has to be
+    # written out.
+    for kept in ((), numbers.keys()):
+        value = _value_of(text, Translation(source_file(rest), kept=kept), numbers)
+        if value is not None:
+            return value
+    return None
+
+
+def _value_of(text: str, translation: Translation, numbers: Mapping[str, int]) -> int | None:
+    """Return the value of an expression; None if it is not known.
+
+    Args:
+        numbers: values of names, which come before those of the file.
+    """
     number = translation.of(parsed_expression(text))
     if number is None:
         return None
@@ -393,7 +406,7 @@ def number_in(source: str, text: str, known: Mapping[str, int] | None = None) ->
         name = names.pop()
         if name in numbers or name in definitions:
             continue
-        value = translation.of(file.value_of(name))
+        value = translation.of(translation.file.value_of(name))
         if value and value.is_whole:
             definitions[name] = parse(value.text)
             names |= definitions[name].names

@@ -37,6 +37,12 @@ TLS = "--tls-ca a --tls-cert b --tls-key c"
         ("tune --list --cluster local", 2, ("take no option but -m and --device",)),
         ("worker --device cpu", 2, ("--scheduler is missing",)),
         ("worker --scheduler tcp://10.0.0.7:8786 --device cpu", 2, ("Dask executes whatever it is sent",)),
+        (
+            "devices --cluster local --device cpu --wait-for 1",
+            2,
+            ("--wait-for is for a cluster that others",),
+        ),
+        ("devices --wait-for 2", 2, ("add --cluster",)),
         ("worker --scheduler tcp://127.0.0.1:1 --gpus 0-2", 2, ("--gpus 0-2 is not a list of GPUs",)),
         ("worker --scheduler tcp://127.0.0.1:1 --gpus 0 --device cpu", 2, ("contradict each other",)),
     ],

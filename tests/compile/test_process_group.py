@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cudamm.compile import compiler_process
-from cudamm.compile.process_group import run_group, thread_pool
+from cudamm.compile.process_group import CORES, run_group, thread_pool
 from cudamm.errors import KernelError
 
 IsRunning = Callable[[int], bool]
@@ -134,3 +134,21 @@ def test_temporary_files_of_a_compiler_are_removed(tmp_path: Path) -> None:
         with contextlib.suppress(KernelError):
             compiler_process.run_to_end(["sh", "-c", script, "sh", argument])
         assert named.read_text().strip() and not Path(named.read_text().strip()).exists()
+
+
+def test_no_more_compilers_run_at_once_than_there_are_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool has more threads than cores if the hosts of a cluster compile."""
+    spans: list[tuple[float, float]] = []
+
+    def run(command: list[str], *_: object, **__: object) -> subprocess.CompletedProcess[str]:
+        begun = time.monotonic()
+        time.sleep(0.05)
+        spans.append((begun, time.monotonic()))
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(compiler_process, "run_group", run)
+    with thread_pool(3 * CORES) as pool:
+        for _ in range(3 * CORES):
+            pool.submit(compiler_process.run_to_end, ["compiler"])
+    assert len(spans) == 3 * CORES
+    assert max(sum(begin <= begun < end for begin, end in spans) for begun, _ in spans) <= CORES

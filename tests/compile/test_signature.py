@@ -528,6 +528,16 @@ __global__ void __launch_bounds__(ALL / 500) k{PARAMETERS} {{}}
     assert refusal(write_kernel, source).startswith("k allows 259 threads")
 
 
+@pytest.mark.parametrize("bound", ["(int)F", "ceil(F - 0.5)", "T"])
+def test_launch_bounds_are_worked_out_through_constants_that_are_not_whole(write_kernel, bound: str) -> None:
+    source = f"""// param: BM = 85
+const double F = BM * 1.5;
+constexpr int T = static_cast<int>(F);
+__global__ void __launch_bounds__({bound}) k{PARAMETERS} {{}}
+"""
+    assert refusal(write_kernel, source).startswith("k allows 127 threads")
+
+
 def test_launch_bounds_of_template_arguments_are_known(write_kernel) -> None:
     kernel = f"template <int T> __global__ void __launch_bounds__(T) k{PARAMETERS} {{}}\n"
     text = refusal(write_kernel, f"// entry: k<512>\n{kernel}")

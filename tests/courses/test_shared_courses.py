@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 
 import pytest
@@ -14,14 +16,16 @@ from scripted_device import ScriptedDevice
 
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.courses.conclusions import case
-from cudamm.courses.course_records import CourseCase, CourseReport, Group, Plan, Reproduction, Source
+from cudamm.courses.course_records import CourseCase, CourseReport, Group, Outcome, Plan, Reproduction, Source
 from cudamm.courses.reproduce import reproduce
+from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import Ceilings, DeviceInfo
-from cudamm.errors import DeviceLostError
+from cudamm.errors import DeviceLostError, UsageError
 from cudamm.execution.case import Case
 from cudamm.execution.executor import SampleBatch
 from cudamm.execution.executor_group import ExecutorGroup
 from cudamm.execution.in_process_executor import InProcessExecutor
+from cudamm.execution.prepare import host_bytes_needed
 from cudamm.kernels.problem import Shape
 
 BLOCK = 8
@@ -74,9 +78,16 @@ def make_case(label: str, method: str = "coalesced", rows: int = 8) -> CourseCas
     )
 
 
-def course(name: str, *groups: tuple[CourseCase, ...]) -> Source:
-    plan = Plan(GPU, tuple(Group(cases, Settings(runs=2, warmup=0)) for cases in groups))
+TIMED = Settings(runs=2, warmup=0)
+
+
+def source(name: str, *groups: Group) -> Source:
+    plan = Plan(GPU, groups)
     return Source(name, name, lambda *_: plan, lambda *_: CourseReport((), ()))
+
+
+def course(name: str, *groups: tuple[CourseCase, ...]) -> Source:
+    return source(name, *(Group(cases, TIMED) for cases in groups))
 
 
 def reproduced(devices: list[Gpu], courses: list[Source]) -> tuple[list[Reproduction], ExecutorGroup]:
@@ -136,5 +147,56 @@ def test_if_every_device_is_lost_what_is_known_of_each_course_is_reported() -> N
         found: list[Reproduction] = []
         with pytest.raises(DeviceLostError, match="fell off the bus"):
             found.extend(running)
-    assert found and not any(f.is_complete for f in found)
+    assert sorted(f.name for f in found) == ["a", "b"] and not any(f.is_complete for f in found)
     assert all([o.case.label for o in f.outcomes] == ["first"] for f in found)
+
+
+def test_after_ctrl_c_what_is_known_of_each_course_is_reported() -> None:
+    both = threading.Barrier(2)
+
+    def interrupt(earlier: Sequence[Outcome]) -> str:
+        if both.wait(10) == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.3)  # the main thread ends this one meanwhile
+        return ""
+
+    first, second = (make_case("first"),), (make_case("second", rows=16),)
+    groups = (Group(first, TIMED), Group(second, TIMED, why_not=interrupt))
+    found, error = interrupted([source(name, *groups) for name in "ab"])
+    assert isinstance(error, KeyboardInterrupt)
+    assert sorted(f.name for f in found) == ["a", "b"]
+    assert all([o.case.label for o in f.outcomes] == ["first"] and not f.is_complete for f in found)
+
+
+def test_ctrl_c_after_the_last_case_of_a_course_costs_nothing() -> None:
+    reports = iter([KeyboardInterrupt()])
+
+    def conclude(plan: Plan, outcomes: Sequence[Outcome]) -> CourseReport:
+        for error in reports:
+            raise error
+        return CourseReport((), ())
+
+    plan = Plan(GPU, (Group((make_case("first"),), TIMED),))
+    found, error = interrupted([Source("a", "a", lambda *_: plan, conclude)])
+    assert isinstance(error, KeyboardInterrupt)
+    assert [(f.name, f.is_complete, len(f.outcomes)) for f in found] == [("a", True, 1)]
+
+
+def interrupted(courses: list[Source]) -> tuple[list[Reproduction], BaseException | None]:
+    found: list[Reproduction] = []
+    with contextlib.closing(ExecutorGroup(gpus(*[None] * len(courses)))) as executors:
+        try:
+            found.extend(reproduce(executors, courses, lambda _: GPU, silent))
+        except KeyboardInterrupt as error:
+            return found, error
+    return found, None
+
+
+def test_the_memory_of_this_machine_has_to_suffice_for_all_courses(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = make_case("first")
+    needed = host_bytes_needed(first.problem, first.problem.shape)
+    monkeypatch.setattr(CpuDevice, "free_bytes", lambda self: needed * 3 // 2)
+    courses = [course(name, (first,)) for name in "ab"]
+    assert len(reproduced(gpus(None), courses)[0]) == 2
+    with pytest.raises(UsageError, match=r"for 2 devices.*name fewer devices"):
+        reproduced(gpus(None, None), courses)

@@ -7,9 +7,9 @@ import os
 import pickle
 import shutil
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 from cudamm.compile.compiler_process import CompileError
 from cudamm.compile.nvcc_compiler import compile_for_gpu
 from cudamm.compile.program import Program, program
-from cudamm.execution import cluster_compiler
+from cudamm.execution import cluster_compiler, cluster_executor
 from cudamm.execution.cluster_compiler import HostCompilers
 from cudamm.execution.cluster_executor import Cluster, EventLoop
 from cudamm.execution.dask_workers import DaskWorker, dask_workers
@@ -173,21 +173,31 @@ def test_what_fails_on_a_host_is_compiled_here(
 
 
 @pytest.mark.slow
-def test_a_program_whose_only_host_is_lost_is_not_waited_for_when_another_host_has_joined_since(
+def test_a_program_of_a_lost_host_is_compiled_by_one_that_has_joined_since(
     hosts: Callable[[int], Hosts], write_kernel: Callable[..., Path]
 ) -> None:
     started = hosts(1)
     kernel = pickle.dumps(program_of(write_kernel(KERNEL)))
     os.killpg(started.workers[0].process.pid, signal.SIGSTOP)
-    made: list[object] = []
-    waiting = threading.Thread(target=lambda: made.append(started.cluster.compile(kernel, "sm_90")))
-    waiting.start()
-    started.start("node1")
-    started.wait_for(2)
-    started.workers[0].close()
-    waiting.join(60)
-    assert made == [None]
-    assert started.cluster.compile(kernel, "sm_90")
+    with ThreadPoolExecutor(1) as pool:
+        compiling = pool.submit(started.cluster.compile, kernel, "sm_90")
+        started.start("node1")
+        started.wait_for(2)
+        started.workers[0].close()
+        assert compiling.result(60)
+
+
+@pytest.mark.slow
+def test_programs_of_a_host_that_stands_still_are_compiled_by_another(
+    hosts: Callable[[int], Hosts], write_kernel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_executor, "SILENCE_S", 2.0)
+    started = hosts(2)
+    kernel = pickle.dumps(program_of(write_kernel(KERNEL)))
+    os.killpg(started.workers[0].process.pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(4) as pool:
+        compiling = [pool.submit(started.cluster.compile, kernel, "sm_90") for _ in range(4)]
+        assert all(future.result(60) for future in compiling)
 
 
 @pytest.mark.slow

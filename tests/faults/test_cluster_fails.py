@@ -20,6 +20,9 @@ from typing import Any
 import pytest
 
 from cudamm.benchmark.journal import journal_path, read_journal
+from cudamm.errors import NoDeviceError
+from cudamm.execution import cluster_executor
+from cudamm.execution.scheduler_address import scheduler_address
 from tests.faults.test_several_devices_fail import (
     comparable,
     rows_of,
@@ -256,14 +259,15 @@ class Proxy:
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
                 target.sendall(data)
-            target.shutdown(socket.SHUT_RDWR)
 
-    def cut(self) -> None:
-        """End all connections."""
-        for end in self._ends:
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-        self._ends.clear()
+    def cut(self, later_s: float) -> None:
+        """End all connections of the process, and later those of the other port."""
+        cut, self._ends = self._ends, []
+        for ends in (cut[::2], cut[1::2]):
+            for end in ends:
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+            time.sleep(later_s)
 
 
 @pytest.mark.slow
@@ -282,7 +286,7 @@ def test_a_dask_worker_whose_connection_breaks_joins_again(workspace: Any) -> No
         opened.callback(worker.wait)
         opened.callback(worker.kill)
         assert b"node1/cpu:0 (" in worker.stderr.readline()
-        proxy.cut()
+        proxy.cut(later_s=2)
         assert b"its connection to the scheduler tcp://127.0.0.1:" in worker.stderr.readline()
         assert b"ended with status 1, and is started again (1 of 3)" in worker.stderr.readline()
         assert b"node1/cpu:0 (" in worker.stderr.readline()
@@ -381,3 +385,21 @@ def test_a_scheduler_without_workers_is_reported(workspace: Any) -> None:
     assert waiting.status == 3 and "0 of 2 devices have joined the scheduler" in waiting.stderr
     assert completed.status == 3 and len(completed.stderr_lines) == 1
     assert "has no worker with a device: start cudamm worker --scheduler tcp://127.0.0.1:" in completed.stderr
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_stands_still_is_not_waited_for(
+    workspace: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_executor, "SILENCE_S", 0.5)
+    scheduler = start_scheduler(workspace)
+    file = workspace.folder / "scheduler.json"
+    try:
+        address = scheduler_address(str(file), None, is_insecure=False)
+        with cluster_executor.connected_to(address) as cluster:
+            os.kill(scheduler.pid, signal.SIGSTOP)
+            with pytest.raises(NoDeviceError, match="does not answer any more"):
+                cluster.wait_for(2)
+    finally:
+        scheduler.kill()
+        scheduler.wait()

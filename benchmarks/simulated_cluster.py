@@ -31,7 +31,8 @@ from cudamm.benchmark.measure import bench
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.devices.device import DeviceInfo, Load, LoadedUnit, Target
 from cudamm.execution.case import Case, Verdict
-from cudamm.execution.cluster_executor import Cluster, ClusterExecutor, connected_to
+from cudamm.execution.cluster import Cluster, connected_to
+from cudamm.execution.cluster_executor import ClusterExecutor
 from cudamm.execution.cluster_service import NAME, ClusterService, facts_of
 from cudamm.execution.cluster_worker import DEVICE
 from cudamm.execution.executor import Facts, LocalExecutor, Report, SampleBatch

@@ -13,7 +13,7 @@ from cudamm.devices.named_devices import ALL, DeviceKind, named_kinds, names_sev
 from cudamm.errors import CudammError, UsageError
 
 if TYPE_CHECKING:
-    from cudamm.execution.cluster_executor import Cluster
+    from cudamm.execution.cluster import Cluster
     from cudamm.execution.executor import Executors
     from cudamm.execution.worker_executor import ExpectedProblem, WorkerExecutor
 
@@ -80,7 +80,8 @@ def _run_on_cluster(
     run: Callable[[Executors], int],
 ) -> int:
     """Call `run` with the executors of each kind of the cluster's devices."""
-    from cudamm.execution.cluster_executor import ClusterExecutor, of_each_kind
+    from cudamm.execution.cluster import of_each_kind
+    from cudamm.execution.cluster_executor import ClusterExecutor
     from cudamm.execution.executor_group import ExecutorGroup
 
     with connection_to(cluster, None if spec == "auto" else spec, outputs, most_devices) as found:
@@ -119,7 +120,7 @@ def connection_to(
     """
     from rich.markup import escape
 
-    from cudamm.execution.cluster_executor import connected_to, local_cluster
+    from cudamm.execution.cluster import connected_to, local_cluster
     from cudamm.execution.dask_workers import specs_of
     from cudamm.output.console import messages
 

@@ -82,7 +82,7 @@ def worker_command(
     import socket
 
     from cudamm.compile.toolkit import find_nvcc
-    from cudamm.execution.cluster_executor import connected_to
+    from cudamm.execution.cluster import connected_to
     from cudamm.execution.dask_workers import dask_workers, specs_of
 
     place = scheduler or scheduler_file

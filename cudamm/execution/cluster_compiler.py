@@ -12,7 +12,7 @@ from cudamm.compile.program import Program
 from cudamm.errors import CudammError
 
 if TYPE_CHECKING:
-    from cudamm.execution.cluster_executor import Cluster
+    from cudamm.execution.cluster import Cluster
 
 COMPILER = "cudamm compiler"
 """Name under which a Dask worker that compiles tells the scheduler the `nvcc_identity` of its host."""

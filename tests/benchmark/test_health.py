@@ -164,7 +164,7 @@ def cluster_health(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         by_name = dict(zip([info.spec for info in infos], members, strict=True))
         cluster = SimpleNamespace(devices=lambda: devices, dashboard=str)
         monkeypatch.setattr(
-            "cudamm.execution.cluster_executor.connected_to", lambda _: contextlib.nullcontext(cluster)
+            "cudamm.execution.cluster.connected_to", lambda _: contextlib.nullcontext(cluster)
         )
         monkeypatch.setattr(
             "cudamm.execution.cluster_executor.ClusterExecutor",

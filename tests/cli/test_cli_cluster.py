@@ -53,7 +53,7 @@ def test_a_wrong_cluster_is_refused_before_anything_is_connected(
     def connect(*_: Any) -> None:
         raise AssertionError("a connection was made")
 
-    monkeypatch.setattr("cudamm.execution.cluster_executor.EventLoop", connect)
+    monkeypatch.setattr("cudamm.execution.cluster.EventLoop", connect)
     run(line).refused(status, *words)
 
 
@@ -102,7 +102,7 @@ def test_a_dask_worker_that_dies_is_started_again_three_times(
 ) -> None:
     started = [ScriptedWorker(*worker) for worker in workers]
     for name, value in (
-        ("cluster_executor.connected_to", lambda _: contextlib.nullcontext()),
+        ("cluster.connected_to", lambda _: contextlib.nullcontext()),
         ("dask_workers.dask_workers", lambda *_, **__: contextlib.nullcontext(started)),
     ):
         monkeypatch.setattr(f"cudamm.execution.{name}", value)
@@ -119,7 +119,7 @@ def test_a_dask_worker_that_dies_is_started_again_three_times(
 def test_a_scheduler_that_does_not_answer_is_reported(
     run: Any, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    monkeypatch.setattr("cudamm.execution.cluster_executor.CONNECT_S", 1.0)
+    monkeypatch.setattr("cudamm.execution.cluster.CONNECT_S", 1.0)
     run(command).refused(3, "the scheduler tcp://127.0.0.1:1 did not answer within 1 s", "dask scheduler")
 
 

@@ -14,8 +14,8 @@ import pytest
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import NoDeviceError
 from cudamm.execution import cluster_worker
+from cudamm.execution.cluster import ClusterDevice
 from cudamm.execution.cluster_compiler import ClusterCompiler
-from cudamm.execution.cluster_executor import ClusterDevice
 from cudamm.execution.cluster_service import WorkerFacts
 
 ADDRESS = "tcp://127.0.0.1:8786"
@@ -53,7 +53,7 @@ def scheduler_with(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
             connected.append(address.uri)
             yield StandIn()
 
-        monkeypatch.setattr("cudamm.execution.cluster_executor.connected_to", connected_to)
+        monkeypatch.setattr("cudamm.execution.cluster.connected_to", connected_to)
         return connected
 
     return arrange

@@ -18,9 +18,9 @@ import pytest
 from cudamm.compile.compiler_process import CompileError
 from cudamm.compile.nvcc_compiler import compile_for_gpu
 from cudamm.compile.program import Program, program
-from cudamm.execution import cluster_compiler, cluster_executor
+from cudamm.execution import cluster_compiler
+from cudamm.execution.cluster import Cluster, EventLoop
 from cudamm.execution.cluster_compiler import HostCompilers
-from cudamm.execution.cluster_executor import Cluster, EventLoop
 from cudamm.execution.dask_workers import DaskWorker, dask_workers
 from cudamm.execution.scheduler_address import SchedulerAddress, import_distributed
 from cudamm.kernels.header import Overrides, read_method
@@ -191,7 +191,7 @@ def test_a_program_of_a_lost_host_is_compiled_by_one_that_has_joined_since(
 def test_programs_of_a_host_that_stands_still_are_compiled_by_another(
     hosts: Callable[[int], Hosts], write_kernel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_executor, "SILENCE_S", 2.0)
+    monkeypatch.setattr("cudamm.execution.cluster.SILENCE_S", 2.0)
     started = hosts(2)
     kernel = pickle.dumps(program_of(write_kernel(KERNEL)))
     os.killpg(started.workers[0].process.pid, signal.SIGSTOP)

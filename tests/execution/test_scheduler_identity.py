@@ -13,7 +13,7 @@ import pytest
 
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import NoDeviceError
-from cudamm.execution.cluster_executor import ClusterDevice, EventLoop, connected_to, of_each_kind
+from cudamm.execution.cluster import ClusterDevice, EventLoop, connected_to, of_each_kind
 from cudamm.execution.cluster_service import NAME, facts_of
 from cudamm.execution.cluster_worker import DEVICE
 from cudamm.execution.scheduler_address import SchedulerAddress, import_distributed

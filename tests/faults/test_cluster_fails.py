@@ -21,7 +21,7 @@ import pytest
 
 from cudamm.benchmark.journal import journal_path, read_journal
 from cudamm.errors import NoDeviceError
-from cudamm.execution import cluster_executor
+from cudamm.execution.cluster import connected_to
 from cudamm.execution.scheduler_address import scheduler_address
 from tests.faults.test_several_devices_fail import (
     comparable,
@@ -137,7 +137,7 @@ def test_a_host_that_stands_still_is_lost_after_a_time(workspace: Any, start_clu
     """The network of a stopped process still answers, as that of a host whose programs hang."""
     write_kernel(workspace, sleep_us=100_000)
     cluster = start_cluster()
-    impatient = "from cudamm.execution import cluster_executor\ncluster_executor.SILENCE_S = 3.0"
+    impatient = "from cudamm.execution import cluster\ncluster.SILENCE_S = 3.0"
     line = f"sweep --kernel variants.cu -n 8 -D X=0:{SWEPT - 1} --json out.json --cluster scheduler.json"
     process = workspace.start(line, prefix=impatient)
     wait_for_journal(workspace, process, rows=2)
@@ -377,7 +377,7 @@ def test_a_scheduler_without_workers_is_reported(workspace: Any) -> None:
     scheduler = start_scheduler(workspace)
     try:
         completed = workspace.run("verify -m naive -n 8 --cluster scheduler.json")
-        impatient = "from cudamm.execution import cluster_executor\ncluster_executor.JOIN_S = 0.5"
+        impatient = "from cudamm.execution import cluster\ncluster.JOIN_S = 0.5"
         waiting = workspace.run("devices --cluster scheduler.json --wait-for 2", prefix=impatient)
     finally:
         scheduler.kill()
@@ -391,15 +391,15 @@ def test_a_scheduler_without_workers_is_reported(workspace: Any) -> None:
 def test_a_scheduler_that_stands_still_is_not_waited_for(
     workspace: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster_executor, "SILENCE_S", 0.5)
+    monkeypatch.setattr("cudamm.execution.cluster.SILENCE_S", 0.5)
     scheduler = start_scheduler(workspace)
     file = workspace.folder / "scheduler.json"
     try:
         address = scheduler_address(str(file), None, is_insecure=False)
-        with cluster_executor.connected_to(address) as cluster:
+        with connected_to(address) as connection:
             os.kill(scheduler.pid, signal.SIGSTOP)
             with pytest.raises(NoDeviceError, match="does not answer any more"):
-                cluster.wait_for(2)
+                connection.wait_for(2)
     finally:
         scheduler.kill()
         scheduler.wait()

@@ -12,7 +12,7 @@ from cudamm.courses.course_records import CourseCase, Group, Outcome, Plan, Repr
 from cudamm.courses.shared_host import SharedHost
 from cudamm.errors import NoDeviceError
 from cudamm.execution.executor import Executor, Executors
-from cudamm.execution.executor_group import device_at_work, device_threads
+from cudamm.execution.executor_group import device_threads
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.variant import Variant
 
@@ -48,10 +48,11 @@ def reproduce(
     """
     courses = [_Course(source) for source in sources]
     unfinished = list(courses)
+    has_several = len(executors.members) > 1
     host = SharedHost()
 
     def report(doing: str, done: int, total: int) -> None:
-        if device_at_work():  # the steps of several courses have no common number
+        if has_several:  # the steps of several courses have no common number
             done, total = len(courses) - len(unfinished), len(courses)
         progress(doing, done, total)
 
@@ -67,23 +68,23 @@ def reproduce(
                 yield found
     except (KeyboardInterrupt, NoDeviceError):
         for course in unfinished:
-            if course.outcomes:
+            if course.has_outcomes:
                 yield course.reproduction()
         raise
 
 
 class _Course:
-    """A source that a device runs again.
-
-    Attributes:
-        outcomes: those that are known so far.
-    """
+    """A source that a device runs again, or several devices one after the other, if some are lost."""
 
     def __init__(self, source: Source) -> None:
-        self.outcomes: list[Outcome] = []
         self._source = source
-        self._plan: Plan  # set before the first outcome
+        self._attempts: list[tuple[Plan, list[Outcome]]] = []
         self._is_complete = False
+
+    @property
+    def has_outcomes(self) -> bool:
+        """Whether anything is known."""
+        return any(outcomes for _, outcomes in self._attempts)
 
     def run(self, executor: Executor, setting: Setting, progress: Progress, host: SharedHost) -> None:
         """Run all cases, from the first one."""
@@ -91,26 +92,26 @@ class _Course:
         def report_progress(doing: str, done: int, total: int) -> None:
             progress(f"{self._source.name}: {doing}", done, total)
 
-        self.outcomes.clear()
         report_progress("planning", 0, 1)
         with host.used(alone=False):
-            self._plan = self._source.plan(setting, report_progress)
-        for group in self._plan.groups:
+            plan = self._source.plan(setting, report_progress)
+        outcomes: list[Outcome] = []
+        self._attempts.append((plan, outcomes))
+        for group in plan.groups:
             is_on_host = any(case.variant.method.runs_on_host for case in group.cases)
             with host.used(alone=group.is_timed and is_on_host):
-                for outcome in _run(executor, group, self.outcomes, report_progress, setting.is_gpu):
-                    self.outcomes.append(outcome)
+                for outcome in _run(executor, group, outcomes, report_progress, setting.is_gpu):
+                    outcomes.append(outcome)
         self._is_complete = True
 
     def reproduction(self) -> Reproduction:
-        """Return the outcomes so far, in the order of the cases, and what follows from them."""
-        source, plan = self._source, self._plan
+        """Return the outcomes of one device, in the order of the cases, and what follows from them."""
+        source = self._source
+        plan, outcomes = max(self._attempts, key=lambda attempt: len(attempt[1]))
         wanted: list[tuple[str, Variant, object]] = [
             (case.label, case.variant, case.problem) for group in plan.groups for case in group.cases
         ]
-        ordered = sorted(
-            self.outcomes, key=lambda o: wanted.index((o.case.label, o.case.variant, o.case.problem))
-        )
+        ordered = sorted(outcomes, key=lambda o: wanted.index((o.case.label, o.case.variant, o.case.problem)))
         return Reproduction(
             name=source.name,
             title=source.title,

@@ -121,18 +121,15 @@ class Cluster:
             NoDeviceError: the scheduler does not answer, or Dask is not installed.
         """
         self._loop, self._address = loop, address
+        self._silent: set[str] = set()
         self._signs: dict[str, tuple[float, float]] = {}  # of each worker: its last one, and when it was new
-        distributed = import_distributed()
 
         async def connect() -> Any:
-            return await distributed.Client(
-                address.uri, asynchronous=True, timeout=CONNECT_S, security=address.security(),
-                set_as_default=False,
-            )  # fmt: skip
+            return await address.client()
 
         try:
             self._client = loop.run(connect)
-            self._look(loop.run(lambda: self._client.scheduler.identity()))
+            loop.run(lambda: self._ask(CONNECT_S))
         except (OSError, ValueError, TimeoutError, asyncio.TimeoutError):
             raise NoDeviceError(
                 f"the scheduler {address.uri} did not answer within {CONNECT_S:g} s: start it with dask "
@@ -145,9 +142,13 @@ class Cluster:
         while True:
             await asyncio.sleep(LOOK_S)
             try:
-                self._look(await asyncio.wait_for(self._client.scheduler.identity(), SILENCE_S))
+                await self._ask(SILENCE_S)
             except (OSError, TimeoutError, asyncio.TimeoutError):
                 self._look({"workers": {}})
+
+    async def _ask(self, limit_s: float) -> None:
+        """Ask the scheduler for its list of workers. Raises a TimeoutError after the limit."""
+        self._look(await asyncio.wait_for(self._client.scheduler.identity(), limit_s))
 
     def _look(self, identity: dict[str, Any]) -> None:
         """Take over what the scheduler knows, without workers that gave no sign of life for SILENCE_S.
@@ -155,6 +156,7 @@ class Cluster:
         The scheduler itself waits five minutes for a worker that stands still.
         """
         now, alive = time.monotonic(), {}
+        self._silent = set()
         for address, worker in identity["workers"].items():
             sign, since = self._signs.get(address, (None, now))
             if worker["last_seen"] != sign:
@@ -162,6 +164,8 @@ class Cluster:
             self._signs[address] = worker["last_seen"], since
             if now - since < SILENCE_S:
                 alive[address] = worker
+            else:
+                self._silent.add(address)
         self._identity = {**identity, "workers": alive}
 
     def devices(self) -> list[ClusterDevice]:
@@ -198,7 +202,7 @@ class Cluster:
             NoDeviceError: a worker has another cudamm, or the scheduler does not answer any more.
         """
         try:
-            self._look(self._loop.run(lambda: asyncio.wait_for(self._client.scheduler.identity(), SILENCE_S)))
+            self._loop.run(lambda: self._ask(SILENCE_S))
         except (OSError, TimeoutError, asyncio.TimeoutError):  # also Dask's CommClosedError
             raise NoDeviceError(self._gone()) from None
         found = []
@@ -276,7 +280,7 @@ class Cluster:
         """Return what `compiled_here` returns on one of these workers; None if they were lost with the task.
 
         Raises:
-            _HostLost: one of them is lost, and may have the task. Dask leaves it to a host that stands still.
+            _HostLost: all are lost, or one stands still and may have the task, which Dask leaves there.
         """
 
         async def compiled() -> tuple[bytes, str] | None:
@@ -293,7 +297,7 @@ class Cluster:
         try:
             while not concurrent.futures.wait([running], STEP_S).done:
                 stop_if_asked()
-                if not self._identity["workers"].keys() >= set(workers):
+                if self._silent.intersection(workers) or self._identity["workers"].keys().isdisjoint(workers):
                     raise _HostLost
             return running.result()
         except (OSError, concurrent.futures.CancelledError, import_distributed().KilledWorker):

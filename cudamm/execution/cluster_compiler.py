@@ -50,8 +50,8 @@ def compiled_here(program: bytes, arch: str) -> tuple[bytes, str] | None:
 class HostCompilers:
     """The compilers of a cluster's hosts. Where they cannot help, this machine compiles.
 
-    Dask gives each program to a host with a free core, and to another one if that host is lost. It does no
-    harm if a program is compiled twice.
+    Dask gives each program to a host with a free core, and to another one if that host is lost; `Cluster`
+    does so if it stands still. It does no harm if a program is compiled twice.
     """
 
     cluster: Cluster

@@ -9,6 +9,7 @@ import asyncio
 import dataclasses
 import os
 import signal
+import socket
 import sys
 import time
 from typing import Any, NoReturn
@@ -30,8 +31,8 @@ DEVICE = "cudamm device"
 """Name under which a Dask worker tells the scheduler the `DeviceInfo` of its device."""
 
 
-ENDING_S = 1.0
-"""Time that a scheduler may take to end after its workers, in seconds."""
+PAUSE_S = 1.0
+"""Time before each try to reach a scheduler again, and the limit of the try, in seconds."""
 
 NETWORK_S = 60.0
 """Time for a network to come back, and for a scheduler to notice that a connection is broken, in seconds."""
@@ -114,7 +115,7 @@ async def _serve(settings: WorkerSettings, role: _Role) -> None:
 
     Raises:
         NoDeviceError: the scheduler does not answer, or refuses this worker.
-        CudammError: the connection broke, and the scheduler has not ended.
+        CudammError: the connection broke, and the scheduler is not known to have ended.
     """
     distributed = import_distributed()
     try:
@@ -144,37 +145,57 @@ async def _serve(settings: WorkerSettings, role: _Role) -> None:
         joined = f"{settings.name} ({role.title}) has joined {settings.address.uri}"
         print(f"cudamm: {joined}", file=sys.stderr, flush=True)
     await worker.finished()
-    if await _listens(settings.address):
+    if await _may_still_run(settings.address):
         raise CudammError(f"its connection to the scheduler {settings.address.uri} broke")
 
 
 async def _wait_until_forgotten(settings: WorkerSettings) -> None:
     """Wait until the scheduler knows no worker of this name any more, at most NETWORK_S."""
-    address, deadline = settings.address, time.monotonic() + NETWORK_S
-    async with import_distributed().Client(
-        address.uri, asynchronous=True, timeout=CONNECT_S, security=address.security(), set_as_default=False
-    ) as client:
+    deadline = time.monotonic() + NETWORK_S
+    async with settings.address.client() as client:
         while time.monotonic() < deadline:
-            workers = (await client.scheduler.identity())["workers"].values()
-            if settings.name not in {worker["name"] for worker in workers}:
+            known = await asyncio.wait_for(client.scheduler.identity(), CONNECT_S)
+            if settings.name not in {worker["name"] for worker in known["workers"].values()}:
                 return
-            await asyncio.sleep(ENDING_S)
+            await asyncio.sleep(PAUSE_S)
 
 
-async def _listens(address: SchedulerAddress) -> bool:
-    """Return whether a scheduler still listens, or may do so: its host has not been reached for NETWORK_S."""
-    parts = urlsplit(address.uri)
+async def _may_still_run(address: SchedulerAddress) -> bool:
+    """Return whether a scheduler still listens, or its host could not be reached for NETWORK_S."""
     deadline = time.monotonic() + NETWORK_S
     while time.monotonic() < deadline:
-        await asyncio.sleep(ENDING_S)
-        try:
-            _, stream = await asyncio.wait_for(asyncio.open_connection(parts.hostname, parts.port), ENDING_S)
-        except ConnectionRefusedError:
+        await asyncio.sleep(PAUSE_S)
+        listening = await _listening(address)
+        if True in listening:
+            return True
+        if listening and None not in listening:
             return False
-        except (OSError, TimeoutError, asyncio.TimeoutError):
-            continue
-        stream.close()
-        return True
+    return True
+
+
+async def _listening(address: SchedulerAddress) -> list[bool | None]:
+    """Return whether each address of a scheduler's host lets a connection be made; None without an answer."""
+    parts = urlsplit(address.uri)
+    answers: list[bool | None] = []
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            parts.hostname, parts.port, type=socket.SOCK_STREAM
+        )
+        for *_, (host, port, *_) in found:
+            answers.append(await _is_listening(str(host), int(port)))
+    except OSError:  # the name is not known now
+        return []
+    return answers
+
+
+async def _is_listening(host: str, port: int) -> bool | None:
+    try:
+        _, stream = await asyncio.wait_for(asyncio.open_connection(host, port), PAUSE_S)
+    except ConnectionRefusedError:
+        return False
+    except (OSError, TimeoutError, asyncio.TimeoutError):
+        return None
+    stream.close()
     return True
 
 

@@ -127,13 +127,11 @@ class DeviceAtWork:
     Attributes:
         position: position of the device among the members.
         name: the device's name for `--device`, or in the cluster.
-        local_devices: number of devices of this machine that run cases at the same time.
         has_ended: whether the thread has no more cases.
     """
 
     position: int
     name: str
-    local_devices: int
     has_ended: bool = False
 
 
@@ -146,9 +144,9 @@ def device_at_work() -> DeviceAtWork | None:
 
 
 @contextlib.contextmanager
-def _at_work_on(position: int, members: Sequence[Executor]) -> Iterator[None]:
-    """Have `device_at_work` return one of the members in this thread until the end of the block."""
-    device = DeviceAtWork(position, members[position].spec, sum(member.runs_here for member in members))
+def _at_work_on(position: int, member: Executor) -> Iterator[None]:
+    """Have `device_at_work` return a member in this thread until the end of the block."""
+    device = DeviceAtWork(position, member.spec)
     token = _at_work.set(device)
     try:
         yield
@@ -216,7 +214,6 @@ class DeviceThreads:
         self, work: Callable[[Executor], Iterator[T]], may_have_work: Callable[[], bool]
     ) -> Generator[T, None, None]:
         queue: SimpleQueue[tuple[T] | Future[None]] = SimpleQueue()
-        members = self._executors.members
 
         def run(position: int, member: Executor) -> None:
             try:
@@ -226,12 +223,13 @@ class DeviceThreads:
                         return
             except NoDeviceError as error:
                 raise DeviceLostError(str(error)) from None
-            with _at_work_on(position, members):
+            with _at_work_on(position, member):
                 for value in work(member):
                     queue.put((value,))
 
         running = {
-            self._pool.submit(run, position, member): member for position, member in enumerate(members)
+            self._pool.submit(run, position, member): member
+            for position, member in enumerate(self._executors.members)
         }
         for future in running:
             future.add_done_callback(queue.put)

@@ -16,7 +16,6 @@ from cudamm.devices.device import Target
 from cudamm.devices.find_device import host
 from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.execution.case import Case
-from cudamm.execution.executor_group import device_at_work
 from cudamm.kernels.ladder import libraries
 from cudamm.kernels.launch_plan import check, plan
 from cudamm.kernels.problem import Problem, Shape
@@ -234,8 +233,7 @@ def _check_memory(executors: Executors, on_host: bool, problem: Problem, padded_
             f"{shapes} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
             f"{(host() if on_host else executors.target).info.name} has {_gigabytes(free)} free"
         )
-    at_work = device_at_work()
-    processes = at_work.local_devices if at_work else sum(member.runs_here for member in executors.members)
+    processes = sum(member.runs_here for member in executors.members)
     needed = host_bytes_needed(problem, padded_shape) * processes
     free = host().free_bytes()
     if needed > free:

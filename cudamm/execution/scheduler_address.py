@@ -54,6 +54,12 @@ class SchedulerAddress:
         """Return whether the scheduler runs on this machine, and other machines cannot reach it."""
         return _is_loopback(self.uri)
 
+    def client(self) -> Any:
+        """Return a Dask client, which waits for its scheduler CONNECT_S at most once it is awaited."""
+        return import_distributed().Client(
+            self.uri, asynchronous=True, timeout=CONNECT_S, security=self.security(), set_as_default=False
+        )
+
     def security(self) -> Any:
         """Return Dask's `Security` for this address."""
         distributed = import_distributed()

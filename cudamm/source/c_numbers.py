@@ -69,8 +69,8 @@ class Translation:
 
     Attributes:
         function: the function around the expressions; None outside of functions.
-        kept: names that are not replaced by their values. A name whose value contains one of them is
-            replaced; another constant of the file keeps its name.
+        kept: names that are not replaced by their values. A name whose value contains one of them, or is not
+            whole, is replaced; another constant of the file keeps its name.
         bound: translations of names, such as the parameters of a macro.
         keeps_leaves: whether variables whose values are plain numbers keep their names too.
         steps: how many parts of an expression have been looked at.
@@ -157,8 +157,8 @@ class Translation:
             if value_in_scope:
                 return self.of(value_in_scope)
         value = replace(self, function=None, bound={}).of(self.file.value_of(name))
-        if value is None or parse(value.text).names.isdisjoint(self.kept):
-            return Number(name, value is None or value.is_whole)
+        if value is None or (value.is_whole and parse(value.text).names.isdisjoint(self.kept)):
+            return Number(name)
         return value
 
     def _rounded_up(self, name: str, value: Number | None) -> Number | None:
@@ -382,21 +382,8 @@ def number_in(source: str, text: str, known: Mapping[str, int] | None = None) ->
     """
     rest, numbers = _without_first_numbers(source)
     numbers.update(known or {})
-    # Constants keep their names: written out, an expression may be too long. Only what is not whole has to be
-    # written out.
-    for kept in ((), numbers.keys()):
-        value = _value_of(text, Translation(source_file(rest), kept=kept), numbers)
-        if value is not None:
-            return value
-    return None
-
-
-def _value_of(text: str, translation: Translation, numbers: Mapping[str, int]) -> int | None:
-    """Return the value of an expression; None if it is not known.
-
-    Args:
-        numbers: values of names, which come before those of the file.
-    """
+    # Constants keep their names: written out, an expression may be too long.
+    translation = Translation(source_file(rest))
     number = translation.of(parsed_expression(text))
     if number is None:
         return None

@@ -119,7 +119,8 @@ def test_a_dask_worker_that_dies_is_started_again_three_times(
 def test_a_scheduler_that_does_not_answer_is_reported(
     run: Any, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    monkeypatch.setattr("cudamm.execution.cluster.CONNECT_S", 1.0)
+    for module in ("cluster", "scheduler_address"):
+        monkeypatch.setattr(f"cudamm.execution.{module}.CONNECT_S", 1.0)
     run(command).refused(3, "the scheduler tcp://127.0.0.1:1 did not answer within 1 s", "dask scheduler")
 
 

@@ -56,7 +56,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def executors(*names: str) -> Any:
-    members = [SimpleNamespace(runs_here=True, spec=name, is_open=lambda *_: True) for name in names]
+    members = [SimpleNamespace(spec=name, is_open=lambda *_: True) for name in names]
     return SimpleNamespace(members=members)
 
 

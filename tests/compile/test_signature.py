@@ -528,10 +528,14 @@ __global__ void __launch_bounds__(ALL / 500) k{PARAMETERS} {{}}
     assert refusal(write_kernel, source).startswith("k allows 259 threads")
 
 
-@pytest.mark.parametrize("bound", ["(int)F", "ceil(F - 0.5)", "T"])
-def test_launch_bounds_are_worked_out_through_constants_that_are_not_whole(write_kernel, bound: str) -> None:
+@pytest.mark.parametrize("bound", ["(int)F", "ceil(F - 0.5)", "T", "(int)(85 * G)"])
+@pytest.mark.parametrize("condition", ["", "#ifdef OTHER\n#endif\n"])
+def test_launch_bounds_are_worked_out_through_constants_that_are_not_whole(
+    write_kernel, condition: str, bound: str
+) -> None:
     source = f"""// param: BM = 85
-const double F = BM * 1.5;
+{condition}const double G = 1.5;
+const double F = BM * G;
 constexpr int T = static_cast<int>(F);
 __global__ void __launch_bounds__({bound}) k{PARAMETERS} {{}}
 """

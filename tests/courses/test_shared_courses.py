@@ -18,14 +18,12 @@ from cudamm.benchmark.sampling_policy import Settings
 from cudamm.courses.conclusions import case
 from cudamm.courses.course_records import CourseCase, CourseReport, Group, Outcome, Plan, Reproduction, Source
 from cudamm.courses.reproduce import reproduce
-from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import Ceilings, DeviceInfo
-from cudamm.errors import DeviceLostError, UsageError
+from cudamm.errors import DeviceLostError
 from cudamm.execution.case import Case
 from cudamm.execution.executor import SampleBatch
 from cudamm.execution.executor_group import ExecutorGroup
 from cudamm.execution.in_process_executor import InProcessExecutor
-from cudamm.execution.prepare import host_bytes_needed
 from cudamm.kernels.problem import Shape
 
 BLOCK = 8
@@ -151,6 +149,16 @@ def test_if_every_device_is_lost_what_is_known_of_each_course_is_reported() -> N
     assert all([o.case.label for o in f.outcomes] == ["first"] for f in found)
 
 
+def test_a_second_device_that_is_lost_too_costs_nothing_that_the_first_had_found() -> None:
+    alone = threading.Barrier(1)
+    lost = [Gpu(0, alone, lost_after=2), Gpu(1, alone, lost_after=0)]
+    found: list[Reproduction] = []
+    with contextlib.closing(ExecutorGroup(lost)) as executors, pytest.raises(DeviceLostError):
+        several = course("a", (make_case("first"),), (make_case("second", rows=16),))
+        found.extend(reproduce(executors, [several], lambda _: GPU, silent))
+    assert [[o.case.label for o in f.outcomes] for f in found] == [["first"]]
+
+
 def test_after_ctrl_c_what_is_known_of_each_course_is_reported() -> None:
     both = threading.Barrier(2)
 
@@ -190,13 +198,3 @@ def interrupted(courses: list[Source]) -> tuple[list[Reproduction], BaseExceptio
         except KeyboardInterrupt as error:
             return found, error
     return found, None
-
-
-def test_the_memory_of_this_machine_has_to_suffice_for_all_courses(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = make_case("first")
-    needed = host_bytes_needed(first.problem, first.problem.shape)
-    monkeypatch.setattr(CpuDevice, "free_bytes", lambda self: needed * 3 // 2)
-    courses = [course(name, (first,)) for name in "ab"]
-    assert len(reproduced(gpus(None), courses)[0]) == 2
-    with pytest.raises(UsageError, match=r"for 2 devices.*name fewer devices"):
-        reproduced(gpus(None, None), courses)

@@ -28,8 +28,11 @@ from cudamm.cli.shared_options import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from cudamm.execution.executor import Executors
     from cudamm.kernels.selection import Selection
+    from cudamm.output.results_view import ResultsView
 
 REPORT_RUNS = 5
 """Number of samples per variant in the style of a course report, if `--runs` is not given."""
@@ -84,6 +87,7 @@ def bench_command(
     from cudamm.kernels.selection import AUTO
 
     auto = selection.block == AUTO
+    kinds: dict[str, ResultsView] = {}
     variants = [] if auto else selection.variants()
     if style == "report" and measuring.runs is None:
         measuring = dataclasses.replace(measuring, runs=REPORT_RUNS)
@@ -115,13 +119,18 @@ def bench_command(
         chosen, remarks = fitted_to(target, chosen, selection.is_named)
         tables = functools.partial(bench_table.render, verbose=outputs.verbose)
         render = course_style.render if style == "report" else tables
+
+        def show(console: Console, view: ResultsView) -> None:
+            kinds[view.device] = view
+            render(console, view)
+
         settings = measuring.settings(fmad)
         compared_with = chosen_baseline(baseline, [variant.method for variant, _ in chosen])
         return measure_and_show(
-            executors, chosen, measuring, outputs, settings, render, [*found, *remarks], compared_with
+            executors, chosen, measuring, outputs, settings, show, [*found, *remarks], compared_with
         )
 
-    return run_on_devices(
+    status = run_on_devices(
         measuring.device_spec,
         cluster,
         measuring.timeout_s,
@@ -130,3 +139,9 @@ def bench_command(
         outputs,
         bench,
     )
+    if len(kinds) > 1:
+        from cudamm.output import kinds_table
+        from cudamm.output.console import console
+
+        kinds_table.render(console(), list(kinds.values()))
+    return status

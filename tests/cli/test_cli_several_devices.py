@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any
 
 import pytest
+from scripted_device import ScriptedDevice
 
 from cudamm.cli.chosen_devices import useful_devices
 from cudamm.devices import named_devices
+from cudamm.devices.device import Ceilings, DeviceInfo
 from cudamm.devices.find_device import find
 from cudamm.devices.named_devices import named_kinds
 from cudamm.errors import NoDeviceError
@@ -92,6 +96,29 @@ def test_each_kind_has_its_own_table(run: Any, gpus: Callable[..., Opened]) -> N
     ended = run("verify -m naive -n 8 --dtype float32 --device all")
     assert ended.status == 0 and ended.stdout.count("1 of 1 results are right") == 2
     assert opened == ["gpu:0", "gpu:1"]
+
+
+def test_bench_prints_the_rate_of_each_method_on_each_kind(
+    run: Any, gpus: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus("H200", "L4")
+    milliseconds = {"gpu:0": {8: 2.0, 16: 1.0}, "gpu:1": {8: 4.0, 16: 8.0}}
+
+    class Scripted(InProcessExecutor):
+        def __init__(self, spec: str, timeout_s: float, expected: Any = None) -> None:
+            scripts = {block: repeat(ms) for block, ms in milliseconds[spec].items()}
+            device = ScriptedDevice(scripts=scripts, ceilings=Ceilings(1e6, 1e6))
+            device.info = DeviceInfo("gpu", spec, {"gpu:0": "H200", "gpu:1": "L4"}[spec], {"driver": "580"})
+            super().__init__(device)
+
+    monkeypatch.setattr("cudamm.execution.worker_executor.WorkerExecutor", Scripted)
+    ended = run("bench -m coalesced --block 8,16 -n 100 --device all --runs 3")
+    assert ended.status == 0, ended.stderr
+    table = ended.stdout.partition("GFLOP/s by GPU")[2].splitlines()
+    cells = [[cell.strip() for cell in re.split("[│┃]", line)[1:-1]] for line in table]
+    assert cells[2] == ["method", "H200", "L4"]
+    assert cells[4] == ["coalesced BLOCK_SIZE=8", "1.00", "0.500 best"]
+    assert cells[5] == ["coalesced BLOCK_SIZE=16", "2.00 best", "0.250"]
 
 
 def test_files_are_refused_for_several_kinds(run: Any, gpus: Callable[..., Opened]) -> None:

@@ -15,6 +15,7 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 from cudamm.output.console import WIDTH_OF_FILES, ReadableConsole
+from cudamm.output.readable_text import REPLACEMENT
 
 Render = Callable[[Console], None]
 """Prints everything on a console."""
@@ -205,7 +206,7 @@ def csv_of(records: Iterable[Mapping[str, Any]]) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n")
     if names:
-        writer.writerow(names)
+        writer.writerow(_without_nul(name) for name in names)
     writer.writerows(map(row.get, names) for row in rows)
     return text.getvalue()
 
@@ -227,6 +228,11 @@ def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
+def _without_nul(text: str) -> str:
+    """Replace the character 0, which Python 3.10 neither writes to CSV nor reads."""
+    return text.replace("\0", REPLACEMENT)
+
+
 def _text(value: Any) -> str:
     if value is None:
         return ""
@@ -236,5 +242,6 @@ def _text(value: Any) -> str:
         return " ".join(map(repr if {*map(type, value)} == {float} else _text, value))
     if isinstance(value, str):
         # Spreadsheets interpret such text as a formula, and its origin is not trusted.
-        return "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+        is_formula = value[:1] in ("=", "+", "-", "@", "\t", "\r")
+        return _without_nul(f"'{value}" if is_formula else value)
     return repr(value)

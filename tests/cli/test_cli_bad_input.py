@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
@@ -525,6 +526,7 @@ def test_an_inaccessible_current_folder_is_named_in_one_line(run, monkeypatch):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(os, "getcwd", getcwd)
+    monkeypatch.setattr(Path, "cwd", staticmethod(getcwd))  # that of Python 3.10 has its own os.getcwd
     run("bench --device cpu -n 16 -m numpy --json x.json").refused(
         2, "the current folder", "cannot be entered"
     )

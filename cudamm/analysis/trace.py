@@ -15,7 +15,6 @@ import dataclasses
 import functools
 import itertools
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from cudamm.benchmark.result import Status
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import Executable, compile_to_observe
 from cudamm.compile.merged_accesses import Lines, merged_lines
-from cudamm.compile.process_group import thread_pool
+from cudamm.compile.process_group import CORES, thread_pool
 from cudamm.compile.program import Program
 from cudamm.devices.device import padded
 from cudamm.devices.find_device import host
@@ -504,7 +503,7 @@ def _compiled(cases: Sequence[Case], progress: Progress) -> dict[Program, Execut
 
 def _in_parallel(work: Callable[[Job], T], jobs: Sequence[Job]) -> Generator[T, None, None]:
     """Run `work` on each job in parallel; yield the results in the order of the jobs."""
-    with thread_pool(min(len(jobs), os.cpu_count() or 1)) as pool:
+    with thread_pool(min(len(jobs), CORES)) as pool:
         yield from pool.map(work, jobs)
 
 

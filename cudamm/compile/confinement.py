@@ -22,6 +22,7 @@ from pathlib import Path
 
 from cudamm.compile.compile_cache import cache_folder
 from cudamm.compile.confined_process import landlock_version
+from cudamm.compile.process_group import CORES
 from cudamm.compile.runtime_headers import RUNTIME
 from cudamm.compile.toolkit import find_nvcc, find_nvdisasm, toolkit_root
 from cudamm.errors import NoDeviceError
@@ -158,7 +159,7 @@ def kernel_command(command: Sequence[str | Path], *, is_short: bool) -> list[str
     """
     if _present is None:
         return list(command)
-    cores = len(os.sched_getaffinity(0))
+    cores = CORES
     policy: dict[str, object] = {
         "as": _present.kernel_bytes + cores * STACK_BYTES,
         "fsize": LARGEST_FILE_BYTES,

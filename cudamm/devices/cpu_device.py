@@ -26,7 +26,7 @@ import numpy as np
 
 from cudamm.compile.confinement import kernel_command, kernel_output
 from cudamm.compile.host_compiler import Executable, compile_for_host, compiler, made_from
-from cudamm.compile.process_group import STEP_S, kill_group, start_group, stop_if_asked
+from cudamm.compile.process_group import CORES, STEP_S, kill_group, start_group, stop_if_asked
 from cudamm.compile.program import Program
 from cudamm.compile.signature import passed_value
 from cudamm.devices.device import (
@@ -76,7 +76,7 @@ class CpuDevice(Device["Executable | PythonFunction"]):
     limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024, arch="sm_80")
 
     def __init__(self) -> None:
-        self.workers = len(os.sched_getaffinity(0))
+        self.workers = CORES
         try:
             version = compiler().version
         except NoDeviceError:

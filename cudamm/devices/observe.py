@@ -21,6 +21,7 @@ from typing import TextIO
 from cudamm.compile.compiler_process import run_to_end
 from cudamm.compile.elf import is_guard, sections
 from cudamm.compile.host_compiler import compile_to_observe
+from cudamm.compile.process_group import CORES
 from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
 from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Request, SharedArray
@@ -111,7 +112,7 @@ def observe(
             )
     executable = compile_to_observe(program, checked=checked)
     shared = _shared_arrays(executable.path, program)
-    workers = 1 if checked else len(os.sched_getaffinity(0))
+    workers = 1 if checked else CORES
     ended = ""
     # The report is a file in memory, of which nothing is left if this process is killed.
     with os.fdopen(os.memfd_create("cudamm-report"), encoding="utf-8") as report:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from cudamm.benchmark.result import Cache, Result, Timing, result_of_case
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.compile.compile_all import compile_each
+from cudamm.compile.process_group import CORES
 from cudamm.devices.find_device import host
 from cudamm.errors import KernelError, UsageError
 from cudamm.execution.case import Case
@@ -426,7 +426,7 @@ class _Search:
         if not cases:
             return
         on_host = cases[0].on_host
-        batch_size = 2 * (os.cpu_count() or 1) if on_host else len(cases)
+        batch_size = 2 * CORES if on_host else len(cases)
         for first in range(0, len(cases), batch_size):
             batch: list[Case] = []
             cases_of_program: dict[Any, list[Case]] = {}

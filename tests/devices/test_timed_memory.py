@@ -391,7 +391,7 @@ EARLIER = "the result is that of an earlier launch, which had other inputs"
         (LeavesWorkToTheNextLaunch, 1, "a later launch did not write C$"),
         (LeavesWorkToTheNextLaunch, 10, f"a later launch did not write C$|{EARLIER}"),
         (lambda: zeroes_all, 10, "a later launch wrote into the input A"),
-        (lambda: row_sums, 1, "480 of 480 elements wrong"),
+        (lambda: row_sums, 1, r"4[78]\d of 480 elements wrong"),  # some may be right by chance
     ],
 )
 @pytest.mark.parametrize("some_rows", [False, True])

@@ -54,7 +54,7 @@ def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]
 
 
 _locks: defaultdict[Path, Lock] = defaultdict(Lock)
-"""A lock for each cached file: two threads of a process would else make the same file at the same time."""
+"""A lock for each cached file or folder: two threads of a process would else make it at the same time."""
 
 
 def _make_file(folder: Path, target: Path, make: Callable[[Path], object]) -> None:
@@ -79,8 +79,13 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
         NoDeviceError: the cache folder cannot be written to.
     """
     folder, target = _folder_and_target(made_from, ".folder")
-    if target.is_dir():
-        return target
+    with _locks[target]:
+        if not target.is_dir():
+            _make_folder(folder, target, make)
+    return target
+
+
+def _make_folder(folder: Path, target: Path, make: Callable[[Path], object]) -> None:
     try:
         with owned_folder(folder) as temporary:
             partial = temporary / "partial"
@@ -96,7 +101,6 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
                     raise
     except OSError as error:
         raise unwritable("the cache folder", folder, error, "CUDAMM_CACHE") from None
-    return target
 
 
 def find_cached_folder(made_from: Sequence[str]) -> Path | None:

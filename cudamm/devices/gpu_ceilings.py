@@ -14,10 +14,9 @@ from statistics import median
 from cudamm.compile.compile_cache import cached
 from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.devices.device import Ceilings, Load, LoadedUnit, Peak, Unit
-from cudamm.devices.gpu_support import Support, own_module
+from cudamm.devices.gpu_support import Support
 from cudamm.devices.nvml import GpuState, Monitor
-
-SOURCE = Path(__file__).parent / "gpu_runtime" / "ceilings.cu"
+from cudamm.devices.own_module import CEILINGS
 
 THREADS = 256
 """Number of threads of a block of each kernel."""
@@ -125,7 +124,7 @@ def measured_ceilings(support: Support, key: str, read_clock: Callable[[], int |
 
     kernels = peak_kernels(support.arch, nvcc().release)
     # Ceilings that were measured by other kernels are measured again: some may be missing.
-    made_from = ["ceilings", key, SOURCE.read_text(encoding="utf-8"), *map(repr, kernels)]
+    made_from = ["ceilings", key, CEILINGS.text, *map(repr, kernels)]
     path = cached(made_from, ".json", measure)
     found = read_ceilings(path)
     if found is None:  # the file was damaged
@@ -156,9 +155,7 @@ class _Measurement:
     ) -> None:
         self._support, self._cuda, self._read_clock = support, support.cuda, read_clock
         self._kernels = kernels
-        # Only code for sm_90a may use wgmma.
-        arch = "sm_90a" if support.arch == "sm_90" else support.arch
-        self._module = own_module(SOURCE.read_text(encoding="utf-8"), arch)
+        self._module = CEILINGS.load(support.arch)
 
     def ceilings(self) -> Ceilings:
         """Measure all ceilings."""

@@ -35,6 +35,7 @@ from cudamm.devices.device import (
     region_bytes,
 )
 from cudamm.devices.gpu_ceilings import measured_ceilings, measured_load
+from cudamm.devices.gpu_fresh_inputs import FreshInputs
 from cudamm.devices.gpu_library import (
     Library,
     LibraryFunction,
@@ -45,6 +46,7 @@ from cudamm.devices.gpu_library import (
 from cudamm.devices.gpu_support import Support
 from cudamm.devices.gpu_timed_memory import OUTPUTS, WINDOWS, Place, TimedMemory
 from cudamm.devices.nvml import open_monitor
+from cudamm.devices.own_module import compile_own_modules
 from cudamm.devices.source_module import CompiledSource, compile_source, prepare_to_load
 from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, UsageError
@@ -181,6 +183,11 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         properties = self.info.properties
         return Support(import_driver(), self.arch, properties["l2_bytes"], properties["multiprocessors"])
 
+    @functools.cached_property
+    def fresh_inputs(self) -> FreshInputs:
+        """The kernels of cudamm itself that make the inputs of timed launches, and judge the products."""
+        return FreshInputs(self.support)
+
     def clock_mhz(self) -> int | None:
         """Return the current clock of the multiprocessors, from NVML; None if it cannot be read."""
         return self._monitor.sm_clock_mhz() if self._monitor else None
@@ -206,8 +213,9 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         return self.support.floor_ms
 
     def prepare_to_load(self) -> None:
-        """Prepare PyCUDA to load kernels."""
+        """Prepare PyCUDA to load kernels, and compile cudamm's own beside those that will be measured."""
         prepare_to_load()
+        compile_own_modules(self.arch)
 
     def open(
         self,
@@ -284,7 +292,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         if self._timed is not None and (self._timed[0] != key or self._timed[1].outputs < outputs):
             self._free_timed_memory()
         if self._timed is None:
-            memory = TimedMemory(import_driver(), self.support, launch, element, poison, outputs)
+            memory = TimedMemory(self.support, self.fresh_inputs, launch, element, poison, outputs)
             self._timed = key, memory
         return self._timed[1]
 
@@ -676,7 +684,9 @@ class _GpuRun(Run):
         """Return the elements of C in some rows and columns after the last launch."""
         place = Place(self._address("C"), self.layouts["C"])
         with _driver_errors():
-            return self._device.support.gather(self.matrices["C"].dtype.name, place.arguments, rows, columns)
+            return self._device.fresh_inputs.gather(
+                self.matrices["C"].dtype.name, place.arguments, rows, columns
+            )
 
     def check_timed_memory(self, problem: Problem, output: int) -> None:
         """Raise DamagedMemoryError if timed launches wrote outside of an output or into an input."""

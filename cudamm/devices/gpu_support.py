@@ -5,23 +5,14 @@ from __future__ import annotations
 import contextlib
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cudamm.compile.nvcc_compiler import nvcc
-from cudamm.compile.toolkit import include_options
-from cudamm.devices.source_module import ModuleSource
-from cudamm.errors import KernelError, NoDeviceError
+from cudamm.devices.own_module import SUPPORT, OwnKernels
+from cudamm.errors import NoDeviceError
 from cudamm.kernels.error_bound import RoundingOfSums
 from cudamm.kernels.method import ELEMENT_TYPES
-from cudamm.kernels.random_elements import normal_quantiles
-from cudamm.kernels.reference_product import Matrix
-
-SOURCES = [
-    Path(__file__).parent / "gpu_runtime" / name for name in ("elements.cu", "support.cu", "fresh_inputs.cu")
-]
 
 MOST_QUEUED = 400
 """Maximum number of launches queued on a held stream: the driver's queue has room for about a thousand."""
@@ -39,10 +30,7 @@ MOST_LATE_BYTES = 1 << 16
 """Maximum number of bytes of a matrix that `write_late` writes."""
 
 TILE = 32
-"""Number of rows and of columns of a block of `product` and of `judge_rows`."""
-
-MOST_JUDGED_ROWS = 65535 * TILE
-"""Maximum number of rows of a launch of `judge_rows`, whose rows are along the grid's y."""
+"""Number of rows and of columns of a block of `product`."""
 
 MOST_FLOPS_A_LAUNCH = 2 * 10**10
 """Maximum operations of a launch of `product`: a fifth of a second on a GPU with slow float64."""
@@ -51,16 +39,14 @@ FLOOR_SAMPLES = 50
 """Number of samples of an empty kernel."""
 
 
-class Support:
-    """The module of the files in `gpu_runtime`, loaded into the current context."""
+class Support(OwnKernels):
+    """The kernels of `support.cu`, loaded into the current context."""
 
     def __init__(self, cuda: Any, arch: str, l2_bytes: int, multiprocessors: int) -> None:
-        """Load the module. Raises NoDeviceError if it cannot be compiled or loaded."""
-        self.cuda, self.arch, self.l2_bytes, self.multiprocessors = cuda, arch, l2_bytes, multiprocessors
+        """Load the kernels. Raises NoDeviceError if they cannot be compiled or loaded."""
+        self.l2_bytes = l2_bytes
         try:
-            self._module = _module(arch)
-            quantiles, _ = self._module.get_global("normal_quantiles")
-            cuda.memcpy_htod(quantiles, normal_quantiles())
+            super().__init__(cuda, SUPPORT, arch, multiprocessors, cuda.mem_alloc(16))
             self._flags = cuda.pagelocked_zeros(
                 2, np.int32, mem_flags=cuda.host_alloc_flags.DEVICEMAP | cuda.host_alloc_flags.PORTABLE
             )
@@ -68,7 +54,6 @@ class Support:
             # NVBench writes as many bytes as the cache has, which can leave some lines in the cache.
             self._flush_words = max(1, 2 * l2_bytes // 4)
             self._flush = cuda.mem_alloc(4 * self._flush_words)
-            self._results = cuda.mem_alloc(16)
             self._late = cuda.mem_alloc(2 * MOST_LATE_BYTES)
             self._hold = self._function("hold", "PPQ")
             self._empty = self._function("empty", "")
@@ -82,11 +67,6 @@ class Support:
             self.floor_ms = self._floor_ms()
         except cuda.Error as error:
             raise NoDeviceError(f"the GPU does not work: {error}") from None
-
-    def _function(self, name: str, formats: str) -> Any:
-        function = self._module.get_function(name)
-        function.prepare(formats)
-        return function
 
     # Timing
 
@@ -210,99 +190,6 @@ class Support:
 
         return statistics.median(self.time(launch, FLOOR_SAMPLES, 1, cold=False))
 
-    # Fresh inputs: see `fresh_inputs.cu`. A stream is given by `ElementStream.arguments`.
-
-    def draw(self, element: str, address: int, size_bytes: int, *stream: int) -> None:
-        """Fill memory with a stream of random elements."""
-        self._launch(f"draw_{element}", "PQQQii", address, size_bytes, *stream)
-
-    def count_unlike(self, element: str, address: int, size_bytes: int, *stream: int) -> int:
-        """Return how many elements in memory are not those of a stream."""
-        self.cuda.memset_d32(self._results, 0, 4)
-        results = int(self._results)
-        self._launch(f"count_unlike_{element}", "PQQQiiP", address, size_bytes, *stream, results)
-        return self._result(0)
-
-    def judge_rows(
-        self,
-        element: str,
-        matrices: Sequence[int],
-        rows: Matrix,
-        n: int,
-        k: int,
-        bound: float,
-        rounding: RoundingOfSums,
-    ) -> tuple[int, int]:
-        """Return the number of wrong elements in some rows of C, and the index of the worst among them.
-
-        Args:
-            matrices: address, row stride and column stride of A, of B and of C.
-            rows: the rows' numbers, int32; at most MOST_JUDGED_ROWS.
-            bound: largest error of a sum over the sum of its products' sizes.
-            rounding: largest error of rounding the sum to the element type.
-        """
-        self.cuda.memset_d32(self._results, 0, 4)
-        numbers = self._copied(rows)
-        try:
-            function = self._function(f"judge_rows_{element}", "PiiPiiPiiPiiidddP")
-            grid, block = (-(-n // TILE), -(-len(rows) // TILE)), (TILE, TILE, 1)
-            bounds = bound, rounding.relative, rounding.least
-            arguments = (*matrices, int(numbers), len(rows), n, k, *bounds, int(self._results))
-            function.prepared_async_call(grid, block, None, *arguments)
-            return self._result(0), self._result(1) & 0xFFFFFFFF
-        finally:
-            numbers.free()
-
-    def matrix_times(
-        self, element: str, matrix: Sequence[int], x: Matrix, rows: int, columns: int
-    ) -> tuple[Matrix, Matrix]:
-        """Return a matrix times x, and the squares of the norms of the matrix's rows.
-
-        Args:
-            matrix: address, row stride and column stride.
-            x: float64, of length `columns`.
-        """
-        product, squares = np.empty(rows), np.empty(rows)
-        memories = [self._copied(x)]
-        try:
-            memories += (self.cuda.mem_alloc(8 * rows) for _ in range(2))
-            function, warps = self._function(f"times_vector_{element}", "PiiPPPii"), 8
-            arguments = (*matrix, *map(int, memories), rows, columns)
-            function.prepared_async_call((-(-rows // warps), 1), (32 * warps, 1, 1), None, *arguments)
-            self.cuda.memcpy_dtoh(product, memories[1])
-            self.cuda.memcpy_dtoh(squares, memories[2])
-        finally:
-            for memory in memories:
-                memory.free()
-        return product, squares
-
-    def gather(self, element: str, matrix: Sequence[int], rows: Matrix, columns: Matrix) -> Matrix:
-        """Return the elements of some rows and some columns of a matrix.
-
-        Args:
-            matrix: address, row stride and column stride.
-            rows, columns: their numbers, int32.
-        """
-        elements: Matrix = np.empty((len(rows), len(columns)), ELEMENT_TYPES[element].dtype)
-        memories: list[Any] = []
-        try:
-            memories += (self._copied(numbers) for numbers in (rows, columns))
-            memories.append(self.cuda.mem_alloc(elements.nbytes))
-            of_rows, of_columns, copies = map(int, memories)
-            arguments = (*matrix, of_rows, len(rows), of_columns, len(columns), copies)
-            self._launch(f"gather_{element}", "PiiPiPiP", *arguments)
-            self.cuda.memcpy_dtoh(elements, copies)
-        finally:
-            for memory in memories:
-                memory.free()
-        return elements
-
-    def _copied(self, array: Matrix) -> Any:
-        """Return a copy of an array in device memory."""
-        memory = self.cuda.mem_alloc(array.nbytes)
-        self.cuda.memcpy_htod(memory, array)
-        return memory
-
     # Judging
 
     def count_changed(self, address: int, size_bytes: int, expected: int) -> int:
@@ -317,14 +204,14 @@ class Support:
             self.cuda.memcpy_dtoh(first, address)
             differs = int(first.tobytes() != expected.to_bytes(4, "little")[-gap:])
             address, size_bytes = address + gap, size_bytes - gap
-        self.cuda.memset_d32(self._results, 0, 4)
-        self._launch("count_changed", "PQIP", address, size_bytes // 4, expected, int(self._results))
+        self.cuda.memset_d32(self.results, 0, 4)
+        self._launch("count_changed", "PQIP", address, size_bytes // 4, expected, int(self.results))
         return differs + self._result(0)
 
     def fingerprint(self, address: int, count: int) -> int:
         """Return a hash of `count` words at an address."""
-        self.cuda.memset_d32(self._results, 0, 4)
-        self._launch("fingerprint", "PQP", address, count, int(self._results))
+        self.cuda.memset_d32(self.results, 0, 4)
+        self._launch("fingerprint", "PQP", address, count, int(self.results))
         return self._result(0)
 
     def judge(
@@ -347,10 +234,10 @@ class Support:
         Args:
             leading: leading dimension of C, in elements.
         """
-        self.cuda.memset_d32(self._results, 0, 4)
+        self.cuda.memset_d32(self.results, 0, 4)
         formats = "PiiiPPPddP"
         bound = row_factors, column_factors, rounding.relative, rounding.least
-        arguments = (c, leading, rows, columns, reference, *bound, int(self._results))
+        arguments = (c, leading, rows, columns, reference, *bound, int(self.results))
         self._launch(f"judge_{element}", formats, *arguments)
         return self._result(0), self._result(1) & 0xFFFFFFFF
 
@@ -376,35 +263,8 @@ class Support:
         function, warps = self._function("times_vector", "PPPii"), 8
         function.prepared_async_call((-(-m // warps), 1), (32 * warps, 1, 1), None, matrix, x, y, m, n)
 
-    def _launch(self, name: str, formats: str, *arguments: float) -> None:
-        self._function(name, formats).prepared_async_call(
-            (8 * self.multiprocessors, 1), (256, 1, 1), None, *arguments
-        )
-
-    def _result(self, index: int) -> int:
-        """Return one of the two 64-bit words that the checking kernels write."""
-        words = np.zeros(2, np.uint64)
-        self.cuda.memcpy_dtoh(words, self._results)
-        return int(words[index])
-
     def close(self) -> None:
         """Free the module's buffers in device memory."""
         self._flush.free()
-        self._results.free()
+        self.results.free()
         self._late.free()
-
-
-def _module(arch: str) -> Any:
-    """Return the module of `SOURCES`, which are compiled as one."""
-    return own_module("\n".join(source.read_text(encoding="utf-8") for source in SOURCES), arch)
-
-
-def own_module(text: str, arch: str) -> Any:
-    """Return the module of a source of cudamm itself. Raises NoDeviceError if nvcc cannot compile it."""
-    compiler = nvcc()
-    options = tuple(include_options(compiler.path))
-    source = ModuleSource(text, str(compiler.path), options, arch)
-    try:
-        return source.compiled([text, compiler.version, str(compiler.path), *options, arch]).load()
-    except KernelError as error:
-        raise NoDeviceError(f"nvcc does not work: {error}") from None

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from cudamm.devices.device import GUARD_BYTES, DamagedMemoryError, Judged, Slot
-from cudamm.devices.gpu_support import MOST_JUDGED_ROWS, Support
+from cudamm.devices.gpu_fresh_inputs import MOST_JUDGED_ROWS, FreshInputs
+from cudamm.devices.gpu_support import Support
 from cudamm.errors import KernelError
 from cudamm.kernels.error_bound import RoundingOfSums, rounding_of_sums
 from cudamm.kernels.launch_plan import Launch
@@ -44,7 +45,13 @@ class TimedMemory:
     """Memory of a shape for timed launches, in which the matrices lie elsewhere for each sample."""
 
     def __init__(
-        self, cuda: Any, support: Support, launch: Launch, element: ElementType, poison: int, outputs: int
+        self,
+        support: Support,
+        fresh_inputs: FreshInputs,
+        launch: Launch,
+        element: ElementType,
+        poison: int,
+        outputs: int,
     ) -> None:
         """Allocate the memory. Raises KernelError if there is no room.
 
@@ -52,17 +59,17 @@ class TimedMemory:
             poison: 32-bit pattern that fills the outputs.
             outputs: number of outputs.
         """
-        self._cuda, self._support = cuda, support
+        self._cuda, self._support, self._fresh_inputs = support.cuda, support, fresh_inputs
         self._layouts, self._element, self._poison = launch.layouts, element, poison
         self.outputs = outputs
         self._place = 0
         self._inputs: dict[MatrixName, Any] = {}
         self._outputs: list[Any] = []
         try:
-            self._inputs["A"] = cuda.mem_alloc(self._region_bytes("A"))
-            self._inputs["B"] = cuda.mem_alloc(self._region_bytes("B"))
-            self._outputs += (cuda.mem_alloc(self._region_bytes("C")) for _ in range(outputs))
-        except cuda.Error as error:
+            self._inputs["A"] = self._cuda.mem_alloc(self._region_bytes("A"))
+            self._inputs["B"] = self._cuda.mem_alloc(self._region_bytes("B"))
+            self._outputs += (self._cuda.mem_alloc(self._region_bytes("C")) for _ in range(outputs))
+        except self._cuda.Error as error:
             self.free()
             raise KernelError(f"no device memory for the inputs of timed launches: {error}") from None
 
@@ -84,7 +91,7 @@ class TimedMemory:
             self._cuda.memset_d32_async(memory, self._poison, self._region_bytes("C") // 4, None)
         for name, stream in self._streams(problem).items():
             region, size = int(self._inputs[name]), self._region_bytes(name)
-            self._support.draw(self._element.of_memory.name, region, size, *stream.arguments)
+            self._fresh_inputs.draw(self._element.of_memory.name, region, size, *stream.arguments)
         self._place = place
         if problem.scale.beta:
             layout = self._layouts["C"]
@@ -116,7 +123,7 @@ class TimedMemory:
         """Raise DamagedMemoryError if a launch wrote outside of an output or into an input."""
         for name, stream in self._streams(problem).items():
             region, size = int(self._inputs[name]), self._region_bytes(name)
-            if self._support.count_unlike(self._element.of_memory.name, region, size, *stream.arguments):
+            if self._fresh_inputs.count_unlike(self._element.of_memory.name, region, size, *stream.arguments):
                 raise DamagedMemoryError(f"wrote into the input {name}, or beyond its edge", name)
         begin, first = int(self._outputs[output]), self._output_address(output)
         after = first + self._matrix_bytes("C")
@@ -140,7 +147,7 @@ class TimedMemory:
         rounding = problem.rounding_of_sums
         # The error of a sum is rounded with the sum.
         bound *= 1 + rounding.relative
-        wrong, _ = self._support.judge_rows(
+        wrong, _ = self._fresh_inputs.judge_rows(
             self._element.of_memory.name, matrices, rows, n, k, bound, rounding
         )
         if not wrong and count < m:
@@ -160,7 +167,7 @@ class TimedMemory:
         terms = np.arange(problem.shape.k, dtype=np.int32)
         chosen = {"A": (rows, terms), "B": (terms, columns), "C": (rows, columns)}
         a, b, c = (
-            self._support.gather(self._type_of(name), place.arguments, *chosen[name])
+            self._fresh_inputs.gather(self._type_of(name), place.arguments, *chosen[name])
             for name, place in self._places(problem, output).items()
         )
         return a, b, c
@@ -195,7 +202,7 @@ class TimedMemory:
     def _times(
         self, name: MatrixName, places: dict[MatrixName, Place], x: Matrix, rows: int
     ) -> tuple[Matrix, Matrix]:
-        return self._support.matrix_times(self._type_of(name), places[name].arguments, x, rows, len(x))
+        return self._fresh_inputs.matrix_times(self._type_of(name), places[name].arguments, x, rows, len(x))
 
     def _type_of(self, name: MatrixName) -> str:
         """Return the name of a matrix's type in memory."""

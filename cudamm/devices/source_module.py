@@ -152,7 +152,6 @@ def prepare_to_load() -> None:
     from pycuda import characterize, compiler
 
     characterize.platform_bits()
-    # `nvcc()` would also make temporary folders, which stay if this process is killed because of a kernel.
     path = find_nvcc()
     if path is not None:  # without nvcc no kernel is compiled or loaded
         compiler.get_nvcc_version(str(path))

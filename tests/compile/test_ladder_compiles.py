@@ -10,7 +10,7 @@ from cudamm.compile.compile_all import compile_all
 from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu
 from cudamm.compile.program import Program, program
 from cudamm.compile.toolkit import find_nvcc, include_options, run_nvcc
-from cudamm.devices.gpu_support import SOURCES
+from cudamm.devices.own_module import CEILINGS, FRESH_INPUTS, SUPPORT, OwnModule
 from cudamm.errors import KernelError
 from cudamm.kernels.ladder import methods
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -53,10 +53,16 @@ def test_a_method_compiles_and_spills_no_register(
 
 
 @pytest.mark.slow
-def test_the_gpu_devices_own_kernels_compile(needs_nvcc: None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("module", "arch"),
+    [(SUPPORT, "sm_90"), (FRESH_INPUTS, "sm_90"), (CEILINGS, "sm_90a"), (CEILINGS, "sm_75")],
+)
+def test_the_gpu_devices_own_kernels_compile(
+    needs_nvcc: None, module: OwnModule, arch: str, tmp_path: Path
+) -> None:
     nvcc = find_nvcc()
     assert nvcc is not None
     cubin, source = tmp_path / "kernels.cubin", tmp_path / "kernels.cu"
-    source.write_text("\n".join(part.read_text() for part in SOURCES))
-    run_nvcc(nvcc, "-cubin", "-arch=sm_90", *include_options(nvcc), "-o", str(cubin), str(source))
+    source.write_text(module.text)
+    run_nvcc(nvcc, "-cubin", f"-arch={arch}", *include_options(nvcc), "-o", str(cubin), str(source))
     assert cubin.read_bytes().startswith(b"\x7fELF")

@@ -18,9 +18,10 @@ from cudamm.compile.listing import nvdisasm
 from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.compile.toolkit import run_nvcc
 from cudamm.devices.device import Ceilings, Peak
-from cudamm.devices.gpu_ceilings import PEAK_KERNELS, SOURCE, peak_kernels, read_ceilings
+from cudamm.devices.gpu_ceilings import PEAK_KERNELS, peak_kernels, read_ceilings
 from cudamm.devices.gpu_device import GpuDevice
 from cudamm.devices.nvml import GpuState
+from cudamm.devices.own_module import CEILINGS, FOLDER, OwnModule
 from tests.fake_cuda_driver import FakeDriver
 
 # The instructions.
@@ -67,7 +68,7 @@ def test_the_loop_of_a_kernel_does_the_operations_that_are_counted_and_little_el
     kernels = {k.name: k for k in peak_kernels(arch, nvcc().release)}
     assert kernels.keys() == instructions.keys()
     cubin = tmp_path / "ceilings.cubin"
-    run_nvcc(nvcc().path, "-cubin", f"-arch={target}", "-o", str(cubin), str(SOURCE))
+    run_nvcc(nvcc().path, "-cubin", f"-arch={target}", "-o", str(cubin), str(FOLDER / "ceilings.cu"))
     text = subprocess.run(
         [str(nvdisasm()), "-c", str(cubin)], check=True, capture_output=True, text=True
     ).stdout
@@ -146,14 +147,12 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
 
     monkeypatch.setattr(driver, "Event", event)
     monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: driver)
-    monkeypatch.setattr("cudamm.devices.gpu_support._module", lambda arch: driver.module())
 
-    def own_module(text: str, arch: str) -> Any:
-        assert arch == "sm_90a"  # only code for sm_90a may use wgmma
-        assert text == SOURCE.read_text()
-        return SimpleNamespace(get_function=Function)
+    def load(module: OwnModule, arch: str) -> Any:
+        assert arch == "sm_90"
+        return SimpleNamespace(get_function=Function) if module == CEILINGS else driver.module()
 
-    monkeypatch.setattr("cudamm.devices.gpu_ceilings.own_module", own_module)
+    monkeypatch.setattr("cudamm.devices.own_module.OwnModule.load", load)
     monkeypatch.setattr("cudamm.devices.gpu_ceilings.nvcc", lambda: SimpleNamespace(release=(13, 0)))
     monitor = SimpleNamespace(
         uuid=lambda: "GPU-1", driver_version=lambda: "580", close=lambda: None,

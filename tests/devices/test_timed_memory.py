@@ -62,7 +62,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     driver = FakeDriver()
     monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: driver)
     monkeypatch.setattr("cudamm.devices.gpu_device.open_monitor", lambda bus: None)
-    monkeypatch.setattr("cudamm.devices.gpu_support._module", lambda arch: driver.module())
+    monkeypatch.setattr("cudamm.devices.own_module.OwnModule.load", lambda module, arch: driver.module())
     return driver
 
 
@@ -276,7 +276,7 @@ def test_a_sample_of_a_launch_has_the_elements_of_its_problem(timed: Any, column
 
 def test_memory_that_does_not_suffice_is_an_error(timed: Any, driver: FakeDriver) -> None:
     run = timed()
-    driver.room_bytes = 1000
+    driver.room_bytes = 2**18  # enough for the kernels that make the inputs
     with pytest.raises(KernelError, match="no device memory for the inputs of timed launches"):
         run.launches.sample(1, 1, True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 from scripted_device import silent
 
+from cudamm.compile.compile_cache import cache_folder
 from cudamm.compile.compiler_process import CompilerKilled
+from cudamm.compile.owned_folder import PREFIX, owned_folder
 from cudamm.compile.process_group import thread_pool
 from cudamm.devices.device import Device
 from cudamm.errors import KernelError, NoDeviceError, UsageError
@@ -145,3 +148,27 @@ def test_an_error_on_a_broken_device_ends_the_worker() -> None:
     # Other errors do not depend on the device.
     assert isinstance(answer_to(fail_with(UsageError("no such size")), lambda: True), Failure)
     assert answer_to(lambda: 7, lambda: True) == Success(7)
+
+
+@pytest.mark.usefixtures("compiler_cache")
+def test_folders_of_a_killed_worker_are_removed_and_those_in_use_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with owned_folder() as in_use, owned_folder(cache_folder()) as in_use_in_cache:
+        executor = WorkerExecutor("cpu", 30)  # removes what earlier runs have left
+        left = [folder / f"{PREFIX}{'left':_<8}" for folder in (tmp_path, cache_folder())]
+        for folder in left:
+            (folder / "partial").mkdir(parents=True)
+        executor.close()
+        assert not any(folder.exists() for folder in left)
+        assert in_use.is_dir() and in_use_in_cache.is_dir()
+
+
+def test_a_worker_ends_if_there_is_no_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CUDAMM_CACHE", str(tmp_path / "file"))
+    cache_folder.cache_clear()
+    executor = WorkerExecutor("cpu", 30)
+    executor.close()
+    cache_folder.cache_clear()

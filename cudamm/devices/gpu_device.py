@@ -46,7 +46,6 @@ from cudamm.devices.gpu_library import (
 from cudamm.devices.gpu_support import Support
 from cudamm.devices.gpu_timed_memory import OUTPUTS, WINDOWS, Place, TimedMemory
 from cudamm.devices.nvml import open_monitor
-from cudamm.devices.own_module import compile_own_modules
 from cudamm.devices.source_module import CompiledSource, compile_source, prepare_to_load
 from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, UsageError
@@ -213,9 +212,8 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         return self.support.floor_ms
 
     def prepare_to_load(self) -> None:
-        """Prepare PyCUDA to load kernels, and compile cudamm's own beside those that will be measured."""
+        """Prepare PyCUDA to load kernels."""
         prepare_to_load()
-        compile_own_modules(self.arch)
 
     def open(
         self,

@@ -1,12 +1,11 @@
 """Modules of cudamm's own kernels, which time, check and judge other kernels on a GPU.
 
-nvcc needs a second or two for each of them. A sweep needs all of them, but first waits until nvcc has
-compiled a kernel to measure. Meanwhile `compile_own_modules` compiles them.
+nvcc needs a second or two for each of them. A sweep needs all of them, but first waits until the GPU is open,
+and until nvcc has compiled a kernel to measure. Meanwhile `compile_own_modules` compiles them.
 """
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.compile.process_group import thread_pool
 from cudamm.compile.toolkit import include_options
 from cudamm.devices.source_module import ModuleSource
-from cudamm.errors import CudammError, KernelError, NoDeviceError
+from cudamm.errors import KernelError, NoDeviceError
 
 FOLDER = Path(__file__).parent / "gpu_runtime"
 
@@ -108,11 +107,6 @@ def compile_own_modules(arch: str) -> None:
 
     A failure repeats when a module is loaded, and is reported then.
     """
-
-    def compile_one(module: OwnModule) -> None:
-        with contextlib.suppress(CudammError):
-            module.compiled(arch)
-
     with thread_pool(3) as pool:
-        for module in (SUPPORT, FRESH_INPUTS, CEILINGS):
-            pool.submit(compile_one, module)
+        for module in (CEILINGS, SUPPORT, FRESH_INPUTS):  # in the order in which a sweep needs them
+            pool.submit(module.compiled, arch)

@@ -24,7 +24,8 @@ def _wake_nvml() -> None:
 def _wake_driver(device_spec: str) -> None:
     """Initialise the driver, and make the GPU's primary context, which PyCUDA will use.
 
-    A failure repeats when the GPU is opened, and is reported then.
+    Meanwhile another thread compiles cudamm's own kernels. A failure repeats when the GPU is opened, or when
+    the kernels are loaded, and is reported then.
     """
     kind, _, index = device_spec.partition(":")
     if kind not in ("gpu", "auto") or not (index or "0").isdecimal():
@@ -36,7 +37,22 @@ def _wake_driver(device_spec: str) -> None:
         return
     device, context = ctypes.c_int(), ctypes.c_void_p()
     if cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), int(index or 0)) == 0:
+        capability = [ctypes.c_int(), ctypes.c_int()]
+        for number, attribute in zip(capability, _CAPABILITY, strict=True):
+            cuda.cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
+        arch = "sm_{}{}".format(*(number.value for number in capability))
+        threading.Thread(target=_compile_own_modules, args=(arch,), daemon=True).start()
         cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+
+
+_CAPABILITY = (75, 76)
+"""Attributes of a device, in cuda.h, that are the two numbers of its compute capability."""
+
+
+def _compile_own_modules(arch: str) -> None:
+    from cudamm.devices.own_module import compile_own_modules
+
+    compile_own_modules(arch)
 
 
 if __name__ == "__main__":

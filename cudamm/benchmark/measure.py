@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from collections import Counter
@@ -18,7 +19,7 @@ from cudamm.errors import DeviceLostError
 from cudamm.execution.case import Case
 from cudamm.execution.executor import Executor, Executors
 from cudamm.execution.executor_group import DeviceThreads, device_threads, most_typical
-from cudamm.execution.prepare import Progress, compiling, plan_all
+from cudamm.execution.prepare import Progress, compiled_as_ready, plan_all
 from cudamm.execution.shared_cases import SharedCases
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
@@ -81,7 +82,7 @@ class _SharedBenchmark:
 
     def run(self) -> Iterator[Result]:
         """Measure everything, and yield each result when it is complete."""
-        with compiling(self._planned, self._report_progress) as compiled:
+        with contextlib.closing(compiled_as_ready(self._planned, self._report_progress)) as compiled:
             self._cases = SharedCases(compiled)
             with device_threads(self._executors) as threads:
                 if self._settings.shares_variants or not self._has_several:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -161,9 +160,6 @@ class _Benchmark:
 
         Yield each result when its case is complete.
         """
-        # A device that is new to cudamm is measured for a second or two, while the first cases are compiled.
-        with contextlib.suppress(KernelError):  # raised again for the case that needs the facts
-            self._executor.facts()
         for case in cases:
             candidate = _Candidate(case, device_was_warm=time.monotonic() < self._executor.warm_until)
             self._candidates.append(candidate)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import os
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +15,7 @@ from threading import Lock
 import platformdirs
 
 from cudamm.compile.identity import hash_of
-from cudamm.compile.owned_folder import owned_folder
+from cudamm.compile.owned_folder import owned_folder, remove_abandoned
 from cudamm.errors import NoDeviceError
 
 LAYOUT = "3"
@@ -23,8 +25,7 @@ LAYOUT = "3"
 @functools.cache
 def cache_folder() -> Path:
     """Return the folder of compiled programs; $CUDAMM_CACHE overrides the user's cache folder."""
-    # Absolute: files in the folder are executed, and a bare name would be searched for on PATH.
-    folder = Path(os.environ.get("CUDAMM_CACHE") or platformdirs.user_cache_dir("cudamm")).absolute()
+    folder = _cache_path()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -34,6 +35,18 @@ def cache_folder() -> Path:
             f"the cache folder {folder} cannot be made ({error.strerror}); set CUDAMM_CACHE to another"
         ) from None
     return folder
+
+
+def _cache_path() -> Path:
+    # Absolute: files in the folder are executed, and a bare name would be searched for on PATH.
+    return Path(os.environ.get("CUDAMM_CACHE") or platformdirs.user_cache_dir("cudamm")).absolute()
+
+
+def remove_remains() -> None:
+    """Remove what a killed process may have left in the two folders in which compilers write."""
+    for find in (tempfile.gettempdir, _cache_path):
+        with contextlib.suppress(OSError):  # there is no such folder
+            remove_abandoned(Path(find()))
 
 
 def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]) -> Path:
@@ -54,7 +67,7 @@ def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]
 
 
 _locks: defaultdict[Path, Lock] = defaultdict(Lock)
-"""A lock for each cached file or folder: two threads of a process would else make it at the same time."""
+"""A lock for each cached file: two threads of a process would else make the same file at the same time."""
 
 
 def _make_file(folder: Path, target: Path, make: Callable[[Path], object]) -> None:
@@ -79,13 +92,8 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
         NoDeviceError: the cache folder cannot be written to.
     """
     folder, target = _folder_and_target(made_from, ".folder")
-    with _locks[target]:
-        if not target.is_dir():
-            _make_folder(folder, target, make)
-    return target
-
-
-def _make_folder(folder: Path, target: Path, make: Callable[[Path], object]) -> None:
+    if target.is_dir():
+        return target
     try:
         with owned_folder(folder) as temporary:
             partial = temporary / "partial"
@@ -101,6 +109,7 @@ def _make_folder(folder: Path, target: Path, make: Callable[[Path], object]) -> 
                     raise
     except OSError as error:
         raise unwritable("the cache folder", folder, error, "CUDAMM_CACHE") from None
+    return target
 
 
 def find_cached_folder(made_from: Sequence[str]) -> Path | None:

@@ -1,4 +1,4 @@
-"""Folders of temporary files. If a process was killed, another one removes the folders that it left.
+"""Folders of temporary files. A later process removes the folders that a killed process has left.
 
 The owner of a folder holds a lock on it, which the operating system releases when the owner ends.
 """
@@ -36,7 +36,7 @@ def owned_folder(parent: Path | None = None) -> Iterator[Path]:
         OSError: no folder can be made.
     """
     within = Path(tempfile.gettempdir()) if parent is None else parent
-    _remove_those_of_earlier_runs(within)
+    _clean_up_after_earlier_runs(within)
     folder, handle = _made_and_locked(within)
     try:
         yield folder
@@ -65,7 +65,7 @@ def _remove(folder: Path, handle: int) -> None:
 
 
 @functools.cache
-def _remove_those_of_earlier_runs(within: Path) -> None:
+def _clean_up_after_earlier_runs(within: Path) -> None:
     """Remove the temporary folders that killed runs have left in a folder; only the first call does so."""
     remove_abandoned(within)
 

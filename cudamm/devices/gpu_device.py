@@ -185,7 +185,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
     @functools.cached_property
     def fresh_inputs(self) -> FreshInputs:
         """The kernels of cudamm itself that make the inputs of timed launches, and judge the products."""
-        return FreshInputs(self.support)
+        return FreshInputs(import_driver(), self.arch, self.info.properties["multiprocessors"])
 
     def clock_mhz(self) -> int | None:
         """Return the current clock of the multiprocessors, from NVML; None if it cannot be read."""
@@ -314,6 +314,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         The GPU computes the reference of a large problem.
         """
         if _can_judge(problem):
+            _ = self.fresh_inputs  # nvcc may have to compile it, and later the kernel's time limit holds
             with contextlib.suppress(KernelError):  # if device memory has no room, the host judges
                 self.reference(problem)
                 return
@@ -352,9 +353,10 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         self.forget()
         for library in self._libraries.values():
             library.close()
-        if "support" in self.__dict__:
+        for own in (self.__dict__.get("support"), self.__dict__.get("fresh_inputs")):
             with contextlib.suppress(import_driver().Error):  # after a crashed kernel nothing can be freed
-                self.support.close()
+                if own is not None:
+                    own.close()
         if self._monitor:
             self._monitor.close()
         self._context.pop()

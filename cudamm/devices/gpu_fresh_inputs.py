@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cudamm.devices.gpu_support import Support
-from cudamm.devices.own_module import FRESH_INPUTS, OwnKernels
+from cudamm.devices.own_kernels import OwnKernels
+from cudamm.devices.own_module import FRESH_INPUTS
+from cudamm.errors import NoDeviceError
 from cudamm.kernels.error_bound import RoundingOfSums
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.random_elements import normal_quantiles
@@ -27,16 +28,14 @@ class FreshInputs(OwnKernels):
     A stream of random elements is given by `ElementStream.arguments`.
     """
 
-    def __init__(self, support: Support) -> None:
-        """Load the kernels.
-
-        Raises:
-            NoDeviceError: nvcc cannot compile them.
-            cuda.Error: the driver refuses.
-        """
-        super().__init__(support.cuda, FRESH_INPUTS, support.arch, support.multiprocessors, support.results)
-        quantiles, _ = self._module.get_global("normal_quantiles")
-        self.cuda.memcpy_htod(quantiles, normal_quantiles())
+    def __init__(self, cuda: Any, arch: str, multiprocessors: int) -> None:
+        """Load the kernels. Raises NoDeviceError if they cannot be compiled or loaded."""
+        super().__init__(cuda, FRESH_INPUTS, arch, multiprocessors)
+        try:
+            quantiles, _ = self._module.get_global("normal_quantiles")
+            cuda.memcpy_htod(quantiles, normal_quantiles())
+        except cuda.Error as error:
+            raise NoDeviceError(f"the GPU does not work: {error}") from None
 
     def draw(self, element: str, address: int, size_bytes: int, *stream: int) -> None:
         """Fill memory with a stream of random elements."""
@@ -44,8 +43,8 @@ class FreshInputs(OwnKernels):
 
     def count_unlike(self, element: str, address: int, size_bytes: int, *stream: int) -> int:
         """Return how many elements in memory are not those of a stream."""
-        self.cuda.memset_d32(self.results, 0, 4)
-        results = int(self.results)
+        self.cuda.memset_d32(self._results, 0, 4)
+        results = int(self._results)
         self._launch(f"count_unlike_{element}", "PQQQiiP", address, size_bytes, *stream, results)
         return self._result(0)
 
@@ -67,13 +66,13 @@ class FreshInputs(OwnKernels):
             bound: largest error of a sum over the sum of its products' sizes.
             rounding: largest error of rounding the sum to the element type.
         """
-        self.cuda.memset_d32(self.results, 0, 4)
+        self.cuda.memset_d32(self._results, 0, 4)
         numbers = self._copied(rows)
         try:
             function = self._function(f"judge_rows_{element}", "PiiPiiPiiPiiidddP")
             grid, block = (-(-n // EDGE), -(-len(rows) // EDGE)), (EDGE, EDGE, 1)
             bounds = bound, rounding.relative, rounding.least
-            arguments = (*matrices, int(numbers), len(rows), n, k, *bounds, int(self.results))
+            arguments = (*matrices, int(numbers), len(rows), n, k, *bounds, int(self._results))
             function.prepared_async_call(grid, block, None, *arguments)
             return self._result(0), self._result(1) & 0xFFFFFFFF
         finally:

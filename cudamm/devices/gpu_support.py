@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cudamm.devices.own_module import SUPPORT, OwnKernels
+from cudamm.devices.own_kernels import OwnKernels
+from cudamm.devices.own_module import SUPPORT
 from cudamm.errors import NoDeviceError
 from cudamm.kernels.error_bound import RoundingOfSums
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -44,9 +45,9 @@ class Support(OwnKernels):
 
     def __init__(self, cuda: Any, arch: str, l2_bytes: int, multiprocessors: int) -> None:
         """Load the kernels. Raises NoDeviceError if they cannot be compiled or loaded."""
+        super().__init__(cuda, SUPPORT, arch, multiprocessors)
         self.l2_bytes = l2_bytes
         try:
-            super().__init__(cuda, SUPPORT, arch, multiprocessors, cuda.mem_alloc(16))
             self._flags = cuda.pagelocked_zeros(
                 2, np.int32, mem_flags=cuda.host_alloc_flags.DEVICEMAP | cuda.host_alloc_flags.PORTABLE
             )
@@ -204,14 +205,14 @@ class Support(OwnKernels):
             self.cuda.memcpy_dtoh(first, address)
             differs = int(first.tobytes() != expected.to_bytes(4, "little")[-gap:])
             address, size_bytes = address + gap, size_bytes - gap
-        self.cuda.memset_d32(self.results, 0, 4)
-        self._launch("count_changed", "PQIP", address, size_bytes // 4, expected, int(self.results))
+        self.cuda.memset_d32(self._results, 0, 4)
+        self._launch("count_changed", "PQIP", address, size_bytes // 4, expected, int(self._results))
         return differs + self._result(0)
 
     def fingerprint(self, address: int, count: int) -> int:
         """Return a hash of `count` words at an address."""
-        self.cuda.memset_d32(self.results, 0, 4)
-        self._launch("fingerprint", "PQP", address, count, int(self.results))
+        self.cuda.memset_d32(self._results, 0, 4)
+        self._launch("fingerprint", "PQP", address, count, int(self._results))
         return self._result(0)
 
     def judge(
@@ -234,10 +235,10 @@ class Support(OwnKernels):
         Args:
             leading: leading dimension of C, in elements.
         """
-        self.cuda.memset_d32(self.results, 0, 4)
+        self.cuda.memset_d32(self._results, 0, 4)
         formats = "PiiiPPPddP"
         bound = row_factors, column_factors, rounding.relative, rounding.least
-        arguments = (c, leading, rows, columns, reference, *bound, int(self.results))
+        arguments = (c, leading, rows, columns, reference, *bound, int(self._results))
         self._launch(f"judge_{element}", formats, *arguments)
         return self._result(0), self._result(1) & 0xFFFFFFFF
 
@@ -266,5 +267,5 @@ class Support(OwnKernels):
     def close(self) -> None:
         """Free the module's buffers in device memory."""
         self._flush.free()
-        self.results.free()
         self._late.free()
+        super().close()

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from cudamm.compile.nvcc_compiler import nvcc
-from cudamm.compile.process_group import thread_pool
+from cudamm.compile.compile_cache import cached
+from cudamm.compile.identity import compiler_identity
+from cudamm.compile.nvcc_compiler import made_by_nvcc, nvcc
+from cudamm.compile.process_group import CORES, thread_pool
 from cudamm.compile.toolkit import include_options
-from cudamm.devices.source_module import ModuleSource
+from cudamm.devices.source_module import ModuleImage
 from cudamm.errors import KernelError, NoDeviceError
 
 FOLDER = Path(__file__).parent / "gpu_runtime"
@@ -27,11 +27,11 @@ class OwnModule:
 
     Attributes:
         files: names of the files in `gpu_runtime` that are compiled as one.
-        has_wgmma: whether it uses `wgmma` where the architecture has it: only code for sm_90a may.
+        uses_wgmma: whether it uses `wgmma` on sm_90, which only code for sm_90a may use.
     """
 
     files: tuple[str, ...]
-    has_wgmma: bool = False
+    uses_wgmma: bool = False
 
     @property
     def text(self) -> str:
@@ -44,69 +44,46 @@ class OwnModule:
         Raises:
             NoDeviceError: nvcc cannot compile it.
         """
-        return self.compiled(arch).load()
+        return ModuleImage(self.image(arch)).load()
 
-    def compiled(self, arch: str) -> ModuleSource:
-        """Compile the module for an architecture such as `sm_90`, or find it in the cache.
+    def image(self, arch: str) -> bytes:
+        """Return the cubin for an architecture such as `sm_90`: compile the module, or find it in the cache.
 
         Raises:
             NoDeviceError: nvcc cannot compile it.
         """
         compiler, text = nvcc(), self.text
-        target = "sm_90a" if self.has_wgmma and arch == "sm_90" else arch
-        options = tuple(include_options(compiler.path))
-        source = ModuleSource(text, str(compiler.path), options, target)
+        target = "sm_90a" if self.uses_wgmma and arch == "sm_90" else arch
+        command = [str(compiler.path), f"-arch={target}", *include_options(compiler.path), "-cubin"]
+
+        def make(path: Path) -> None:
+            image, _ = made_by_nvcc(command, text, ".cubin")
+            path.write_bytes(image)
+
+        made_from = [text, *command, *compiler_identity(command[0], compiler.version)]
         try:
-            return source.compiled([text, compiler.version, str(compiler.path), *options, target])
+            return cached(made_from, ".cubin", make).read_bytes()
         except KernelError as error:
             raise NoDeviceError(f"nvcc does not work: {error}") from None
 
 
 SUPPORT = OwnModule(("elements.cu", "support.cu"))
 FRESH_INPUTS = OwnModule(("elements.cu", "fresh_inputs.cu"))
-CEILINGS = OwnModule(("ceilings.cu",), has_wgmma=True)
+CEILINGS = OwnModule(("ceilings.cu",), uses_wgmma=True)
 
-
-class OwnKernels:
-    """The kernels of one module, loaded into the current context."""
-
-    def __init__(self, cuda: Any, module: OwnModule, arch: str, multiprocessors: int, results: Any) -> None:
-        """Load the module.
-
-        Args:
-            cuda: PyCUDA's module of the driver.
-            results: device memory of two 64-bit words, which some kernels write.
-
-        Raises:
-            NoDeviceError: nvcc cannot compile it.
-            cuda.Error: the driver refuses.
-        """
-        self.cuda, self.arch, self.multiprocessors = cuda, arch, multiprocessors
-        self._module, self.results = module.load(arch), results
-
-    def _function(self, name: str, formats: str) -> Any:
-        function = self._module.get_function(name)
-        function.prepare(formats)
-        return function
-
-    def _launch(self, name: str, formats: str, *arguments: float) -> None:
-        """Queue a kernel whose threads share the work, however many there are."""
-        self._function(name, formats).prepared_async_call(
-            (8 * self.multiprocessors, 1), (256, 1, 1), None, *arguments
-        )
-
-    def _result(self, index: int) -> int:
-        """Return one of the two words."""
-        words = np.zeros(2, np.uint64)
-        self.cuda.memcpy_dtoh(words, self.results)
-        return int(words[index])
+OWN_MODULES = (SUPPORT, FRESH_INPUTS, CEILINGS)
+"""All modules, in the order in which a sweep needs them."""
 
 
 def compile_own_modules(arch: str) -> None:
     """Compile all modules at the same time.
 
-    A failure repeats when a module is loaded, and is reported then.
+    A failure to compile one repeats when the module is loaded, and is reported then.
+
+    Raises:
+        NoDeviceError: nvcc is not found, or does not work.
     """
-    with thread_pool(3) as pool:
-        for module in (CEILINGS, SUPPORT, FRESH_INPUTS):  # in the order in which a sweep needs them
-            pool.submit(module.compiled, arch)
+    nvcc()  # each thread would else ask nvcc for its version
+    with thread_pool(min(len(OWN_MODULES), CORES)) as pool:
+        for module in OWN_MODULES:
+            pool.submit(module.image, arch)

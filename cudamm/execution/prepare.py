@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cudamm.compile.compile_all import compile_all, compile_each
@@ -46,8 +46,7 @@ def prepare(
         NoDeviceError: a compiler is missing.
     """
     planned = plan_all(executors, cases, fmad, verified=verified)
-    with compiling(planned, progress) as compiled:
-        return sorted(compiled, key=lambda case: case.position)
+    return sorted(compiled_as_ready(planned, progress, at_once=False), key=lambda case: case.position)
 
 
 def plan_all(
@@ -101,49 +100,43 @@ def identities(target: Target[Any], cases: Sequence[tuple[Variant, Problem]], fm
     return [dataclasses.replace(c, program_identity=hashes.get(c.program, "")).identity for c in planned]
 
 
-@contextlib.contextmanager
-def compiling(planned: Sequence[Case], progress: Progress) -> Iterator[Iterator[Case]]:
-    """Start to compile the programs of cases; yield an iterator that gives each case once it is compiled.
+def compiled_as_ready(
+    planned: Sequence[Case], progress: Progress, *, at_once: bool = True
+) -> Generator[Case, None, None]:
+    """Yield each case as soon as its program is compiled; the other programs compile meanwhile.
 
-    Cases on the host come last, because compiling would disturb their times. After the `with` block no
-    compiler runs. A generator with such a block has to be closed, as for `thread_pool`.
-    """
-    cases_of: dict[Program, list[Case]] = {}
-    for case in planned:
-        if case.launch is not None:
-            cases_of.setdefault(case.program, []).append(case)
-    targets = {source: cases[0].target for source, cases in cases_of.items()}
-    threads = max((target.compile_threads for target in targets.values()), default=1)
-    not_launched = [case for case in planned if case.launch is None]
-    with compile_each(cases_of, lambda source: _identified(targets[source], source), threads) as compiled:
-        yield _as_ready(cases_of, not_launched, compiled, progress)
-
-
-def _as_ready(
-    cases_of: Mapping[Program, Sequence[Case]],
-    deferred: list[Case],
-    compiled_programs: Iterable[tuple[Program, Any]],
-    progress: Progress,
-) -> Iterator[Case]:
-    """Yield the cases of each compiled program.
+    Cases on the host come last, because compiling would disturb their times.
 
     Args:
-        deferred: cases that come last, beside those on the host and those that do not compile.
+        at_once: if False, yield nothing before every program is compiled.
     """
-    results: list[tuple[Program, Any]] = []
-    for source, made in compiled_programs:
-        identity, compiled = ("", made) if isinstance(made, KernelError) else made
-        results.append((source, compiled))
-        progress(f"compiling {source.method.name}", len(results), len(cases_of))
-        ready = [
-            dataclasses.replace(case, compiled=compiled, program_identity=identity)
-            for case in cases_of[source]
-        ]
-        is_broken = isinstance(compiled, KernelError) and not source.method.builtin
-        if is_broken or ready[0].on_host:
-            deferred += ready
+    waiting: dict[Program, list[Case]] = {}
+    deferred: list[Case] = []
+    for case in planned:
+        if case.launch is None:
+            deferred.append(case)
         else:
-            yield from ready
+            waiting.setdefault(case.program, []).append(case)
+    results: list[tuple[Program, Any]] = []
+    total = len(waiting)
+    for target in dict.fromkeys(case.target for cases in waiting.values() for case in cases):
+        programs = [p for p, cases in waiting.items() if cases[0].target is target]
+        with compile_each(
+            programs, functools.partial(_identified, target), target.compile_threads
+        ) as compiled_programs:
+            for source, made in compiled_programs:
+                identity, compiled = ("", made) if isinstance(made, KernelError) else made
+                results.append((source, compiled))
+                progress(f"compiling {source.method.name}", len(results), total)
+                ready = [
+                    dataclasses.replace(case, compiled=compiled, program_identity=identity)
+                    for case in waiting[source]
+                ]
+                is_broken = isinstance(compiled, KernelError) and not source.method.builtin
+                if is_broken or not at_once or ready[0].on_host:
+                    deferred += ready
+                else:
+                    yield from ready
     check_user_kernels(results)
     yield from sorted(deferred, key=lambda case: case.position)
 

@@ -10,15 +10,12 @@ import contextlib
 import os
 import socket
 import subprocess
-import tempfile
 import time
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cudamm.compile.compile_cache import cache_folder
+from cudamm.compile.compile_cache import remove_remains
 from cudamm.compile.confinement import kernel_command, kernel_output
-from cudamm.compile.owned_folder import remove_abandoned
 from cudamm.compile.process_group import STEP_S, kill_group, start_mortal_group, stop_if_asked
 from cudamm.errors import DeviceLostError, HangError, KernelError, NoDeviceError, signal_name
 from cudamm.execution.executor import Facts, LocalExecutor, SampleBatch
@@ -202,10 +199,7 @@ class WorkerExecutor(LocalExecutor):
         """Kill the process, wait until it has ended, and remove what it may have left."""
         self.dismiss()
         self._process.wait()
-        # It may have run a compiler.
-        remove_abandoned(Path(tempfile.gettempdir()))
-        with contextlib.suppress(NoDeviceError):  # there is no cache folder
-            remove_abandoned(cache_folder())
+        remove_remains()
 
     def _launch(self, case: Case, step: Verify | Sample) -> Any:
         """Return the answer to a request that runs a case. The case's kernel may crash, or may never end."""

@@ -21,7 +21,11 @@ def _wake_nvml() -> None:
         ctypes.CDLL("libnvidia-ml.so.1").nvmlInit_v2()
 
 
-def _wake_driver(device_spec: str) -> None:
+_CAPABILITY = (75, 76)
+"""Attributes of a device, in cuda.h, that are the two numbers of its compute capability."""
+
+
+def _prepare_gpu(device_spec: str) -> None:
     """Initialise the driver, and make the GPU's primary context, which PyCUDA will use.
 
     Meanwhile another thread compiles cudamm's own kernels. A failure repeats when the GPU is opened, or when
@@ -45,19 +49,17 @@ def _wake_driver(device_spec: str) -> None:
         cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
-_CAPABILITY = (75, 76)
-"""Attributes of a device, in cuda.h, that are the two numbers of its compute capability."""
-
-
 def _compile_own_modules(arch: str) -> None:
     from cudamm.devices.own_module import compile_own_modules
+    from cudamm.errors import NoDeviceError
 
-    compile_own_modules(arch)
+    with contextlib.suppress(NoDeviceError):
+        compile_own_modules(arch)
 
 
 if __name__ == "__main__":
     # The driver takes as long to start as the imports below, so both run at the same time.
-    threading.Thread(target=_wake_driver, args=sys.argv[1:2], daemon=True).start()
+    threading.Thread(target=_prepare_gpu, args=sys.argv[1:2], daemon=True).start()
     # With the default of 5 ms, threads that make matrices would often wait for a thread that imports modules.
     sys.setswitchinterval(0.0005)
 

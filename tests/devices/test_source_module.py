@@ -6,9 +6,7 @@ import hashlib
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -18,9 +16,8 @@ import pytest
 from cudamm.compile.program import program
 from cudamm.devices.device import DeviceInfo
 from cudamm.devices.gpu_device import GpuTarget
-from cudamm.devices.own_module import CEILINGS, FRESH_INPUTS, SUPPORT, compile_own_modules
 from cudamm.devices.source_module import CompiledSource, compile_source
-from cudamm.errors import KernelError, NoDeviceError
+from cudamm.errors import KernelError
 from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
@@ -179,60 +176,3 @@ def test_a_missing_header_is_not_cached(write_kernel: Callable[..., Path]) -> No
         compiled(read_method(path))
     write_kernel("#define TWO 2.0f\n", "two.h")
     assert compiled(read_method(path)).image
-
-
-def test_the_modules_of_cudamm_itself_are_compiled_at_the_same_time_and_once(
-    monkeypatch: pytest.MonkeyPatch, compiled_sources: list[str]
-) -> None:
-    compiler: Any = sys.modules["pycuda.compiler"]
-    compile_it, all_three, targets = compiler.compile, threading.Barrier(3), set()
-
-    def compile_with_the_others(**arguments: Any) -> bytes:
-        all_three.wait(timeout=60)
-        targets.add((arguments["arch"], "wgmma.mma_async" in arguments["source"]))
-        image: bytes = compile_it(**arguments)
-        return image
-
-    monkeypatch.setattr(compiler, "compile", compile_with_the_others)
-    compile_own_modules("sm_90")
-    assert len(compiled_sources) == 3
-    assert targets == {("sm_90", False), ("sm_90a", True)}  # only code for sm_90a may use wgmma
-    for module in (SUPPORT, FRESH_INPUTS, CEILINGS):
-        assert any(Path(module.compiled("sm_90").cache_dir).iterdir())
-    compile_own_modules("sm_90")
-    assert len(compiled_sources) == 3
-
-
-def test_a_thread_that_needs_a_module_waits_for_the_one_that_compiles_it(
-    monkeypatch: pytest.MonkeyPatch, compiled_sources: list[str]
-) -> None:
-    compiler: Any = sys.modules["pycuda.compiler"]
-    compile_it, has_begun, may_go_on = compiler.compile, threading.Event(), threading.Event()
-
-    def compile_slowly(**arguments: Any) -> bytes:
-        has_begun.set()
-        assert may_go_on.wait(timeout=60)
-        image: bytes = compile_it(**arguments)
-        return image
-
-    monkeypatch.setattr(compiler, "compile", compile_slowly)
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(SUPPORT.compiled, "sm_90")
-        assert has_begun.wait(timeout=60)
-        second = pool.submit(SUPPORT.compiled, "sm_90")
-        may_go_on.set()
-        assert first.result() == second.result()
-    assert len(compiled_sources) == 1
-
-
-def test_a_module_of_cudamm_itself_that_does_not_compile_is_reported_when_it_is_needed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for name in SUPPORT.files:
-        (tmp_path / name).write_text("not C++\n")
-    for name in ("fresh_inputs.cu", "ceilings.cu"):
-        (tmp_path / name).write_text("")
-    monkeypatch.setattr("cudamm.devices.own_module.FOLDER", tmp_path)
-    compile_own_modules("sm_90")
-    with pytest.raises(NoDeviceError, match="nvcc does not work: does not compile"):
-        SUPPORT.load("sm_90")

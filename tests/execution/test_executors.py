@@ -165,10 +165,18 @@ def test_folders_of_a_killed_worker_are_removed_and_those_in_use_stay(
         assert in_use.is_dir() and in_use_in_cache.is_dir()
 
 
-def test_a_worker_ends_if_there_is_no_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("CUDAMM_CACHE", str(tmp_path / "file"))
-    cache_folder.cache_clear()
+@pytest.mark.parametrize("missing", ["CUDAMM_CACHE", "TMPDIR"])
+def test_a_worker_ends_if_there_is_no_cache_folder_or_none_for_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
     executor = WorkerExecutor("cpu", 30)
+    if missing == "CUDAMM_CACHE":
+        monkeypatch.setenv(missing, str(tmp_path / "none"))
+    else:
+        monkeypatch.setattr(tempfile, "gettempdir", no_temporary_folder)
     executor.close()
-    cache_folder.cache_clear()
+    assert not (tmp_path / "none").exists()
+
+
+def no_temporary_folder() -> str:
+    raise FileNotFoundError("No usable temporary directory found")

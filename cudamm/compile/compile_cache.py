@@ -42,8 +42,8 @@ def _cache_path() -> Path:
     return Path(os.environ.get("CUDAMM_CACHE") or platformdirs.user_cache_dir("cudamm")).absolute()
 
 
-def remove_remains() -> None:
-    """Remove what a killed process may have left in the two folders in which compilers write."""
+def remove_all_abandoned() -> None:
+    """Remove the temporary folders that killed processes have left where compilers write."""
     for find in (tempfile.gettempdir, _cache_path):
         with contextlib.suppress(OSError):  # there is no such folder
             remove_abandoned(Path(find()))

@@ -1,7 +1,8 @@
 """Compile with nvcc for a GPU; the GPU itself is not needed.
 
 To run a kernel, PyCUDA's `SourceModule` compiles it (`devices/source_module.py`) with the options from this
-module. This module calls nvcc directly on machines without a driver, and to read the report of ptxas.
+module. This module calls nvcc directly on machines without a driver, to read the report of ptxas, for GPUs of
+a cluster, and for cudamm's own kernels.
 """
 
 from __future__ import annotations

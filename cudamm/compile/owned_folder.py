@@ -1,4 +1,4 @@
-"""Folders of temporary files. A later process removes the folders that a killed process has left.
+"""Folders of temporary files. If the owner is killed, the process that killed it or a later one removes them.
 
 The owner of a folder holds a lock on it, which the operating system releases when the owner ends.
 """
@@ -22,7 +22,7 @@ PREFIX = "cudamm-temporary-"
 """Beginning of the names of these folders; no other folder may have such a name."""
 
 STALE_S = 24 * 60 * 60
-"""Age in seconds at which a folder is removed if its file system has no locks: no run takes that long."""
+"""Age in seconds at which a folder is removed if its file system has no locks: none is needed that long."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Kernels of cudamm itself on a GPU: they make inputs that no launch has seen, and judge their products."""
+"""Kernels of cudamm itself on a GPU: they draw inputs, and judge the products of launches on these inputs."""
 
 from __future__ import annotations
 

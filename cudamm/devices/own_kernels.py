@@ -36,13 +36,13 @@ class OwnKernels:
         return function
 
     def _launch(self, name: str, formats: str, *arguments: float) -> None:
-        """Queue a kernel whose threads share the work, however many there are."""
+        """Queue a kernel with a fixed grid, whose threads loop over the work."""
         self._function(name, formats).prepared_async_call(
             (8 * self.multiprocessors, 1), (256, 1, 1), None, *arguments
         )
 
     def _result(self, index: int) -> int:
-        """Return one of the two words that the checking kernels write."""
+        """Return one of the two words."""
         words = np.zeros(2, np.uint64)
         self.cuda.memcpy_dtoh(words, self._results)
         return int(words[index])

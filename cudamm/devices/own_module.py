@@ -1,7 +1,7 @@
-"""Modules of cudamm's own kernels, which time, check and judge other kernels on a GPU.
+"""Modules of cudamm's own kernels: they draw inputs, time and judge other kernels, and measure a GPU's peaks.
 
-nvcc needs a second or two for each of them. A sweep needs all of them, but first waits until the GPU is open,
-and until nvcc has compiled a kernel to measure. Meanwhile `compile_own_modules` compiles them.
+nvcc needs a second or two for each of them. A worker process compiles all of them at once, while its GPU is
+being opened, and nvcc compiles the kernels to measure (`compile_own_modules`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class OwnModule:
         """Return PyCUDA's module, loaded into the current context.
 
         Raises:
-            NoDeviceError: nvcc cannot compile it.
+            NoDeviceError: the module cannot be compiled or cached.
         """
         return ModuleImage(self.image(arch)).load()
 
@@ -50,7 +50,7 @@ class OwnModule:
         """Return the cubin for an architecture such as `sm_90`: compile the module, or find it in the cache.
 
         Raises:
-            NoDeviceError: nvcc cannot compile it.
+            NoDeviceError: the module cannot be compiled or cached.
         """
         compiler, text = nvcc(), self.text
         target = "sm_90a" if self.uses_wgmma and arch == "sm_90" else arch
@@ -72,18 +72,15 @@ FRESH_INPUTS = OwnModule(("elements.cu", "fresh_inputs.cu"))
 CEILINGS = OwnModule(("ceilings.cu",), uses_wgmma=True)
 
 OWN_MODULES = (SUPPORT, FRESH_INPUTS, CEILINGS)
-"""All modules, in the order in which a sweep needs them."""
 
 
 def compile_own_modules(arch: str) -> None:
-    """Compile all modules at the same time.
-
-    A failure to compile one repeats when the module is loaded, and is reported then.
+    """Compile all modules at the same time. An error of one is raised later, when the module is loaded.
 
     Raises:
         NoDeviceError: nvcc is not found, or does not work.
     """
-    nvcc()  # each thread would else ask nvcc for its version
+    nvcc()  # is remembered; each thread would else ask nvcc for its version
     with thread_pool(min(len(OWN_MODULES), CORES)) as pool:
         for module in OWN_MODULES:
             pool.submit(module.image, arch)

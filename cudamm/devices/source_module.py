@@ -113,7 +113,7 @@ class ModuleSource:
 
 @dataclass(frozen=True)
 class ModuleImage:
-    """A cubin that another machine has compiled, which is loaded without nvcc and without a cache."""
+    """A cubin that is loaded as it is, without nvcc and without PyCUDA's cache."""
 
     image: bytes = field(repr=False)
 

@@ -14,7 +14,7 @@ import time
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-from cudamm.compile.compile_cache import remove_remains
+from cudamm.compile.compile_cache import remove_all_abandoned
 from cudamm.compile.confinement import kernel_command, kernel_output
 from cudamm.compile.process_group import STEP_S, kill_group, start_mortal_group, stop_if_asked
 from cudamm.errors import DeviceLostError, HangError, KernelError, NoDeviceError, signal_name
@@ -199,7 +199,7 @@ class WorkerExecutor(LocalExecutor):
         """Kill the process, wait until it has ended, and remove what it may have left."""
         self.dismiss()
         self._process.wait()
-        remove_remains()
+        remove_all_abandoned()
 
     def _launch(self, case: Case, step: Verify | Sample) -> Any:
         """Return the answer to a request that runs a case. The case's kernel may crash, or may never end."""

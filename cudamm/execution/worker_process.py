@@ -22,7 +22,7 @@ def _wake_nvml() -> None:
 
 
 _CAPABILITY = (75, 76)
-"""Attributes of a device, in cuda.h, that are the two numbers of its compute capability."""
+"""CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR of cuda.h."""
 
 
 def _prepare_gpu(device_spec: str) -> None:
@@ -128,4 +128,4 @@ def _main(device_spec: str, handle: str, parent: str, *problem: str) -> None:
 if __name__ == "__main__":
     _main(*sys.argv[1:])
     sys.stderr.flush()
-    os._exit(0)  # a thread that still makes matrices would print an error
+    os._exit(0)  # threads may still make matrices, or compile

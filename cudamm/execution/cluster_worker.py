@@ -142,8 +142,7 @@ async def _serve(settings: WorkerSettings, role: _Role) -> None:
             return  # another `cudamm worker` of this host has started the one that compiles
         raise NoDeviceError(f"it cannot join the scheduler {settings.address.uri}: {reason}") from None
     if settings.reports:
-        joined = f"{settings.name} ({role.title}) has joined {settings.address.uri}"
-        print(f"cudamm: {joined}", file=sys.stderr, flush=True)
+        _print_line(f"cudamm: {settings.name} ({role.title}) has joined {settings.address.uri}")
     await worker.finished()
     if await _may_still_run(settings.address):
         raise CudammError(f"its connection to the scheduler {settings.address.uri} broke")
@@ -199,6 +198,12 @@ async def _is_listening(host: str, port: int) -> bool | None:
     return True
 
 
+def _print_line(line: str) -> None:
+    """Print a line on standard error, which the other workers of this host share, in one write."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
 def _main(settings: WorkerSettings) -> int:
     try:
         if settings.device_spec:
@@ -208,7 +213,7 @@ def _main(settings: WorkerSettings) -> int:
         else:
             asyncio.run(_serve(settings, _compiler_role()))
     except CudammError as error:
-        print(f"cudamm: {settings.name}: {error}", file=sys.stderr, flush=True)
+        _print_line(f"cudamm: {settings.name}: {error}")
         return error.exit_status
     return 0
 

@@ -112,6 +112,19 @@ def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     compile_cache.cache_folder.cache_clear()
 
 
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Yield an empty compiler cache for one test."""
+    from cudamm.compile import compile_cache
+
+    folder = tmp_path / "deep" / "cache"
+    monkeypatch.setenv("CUDAMM_CACHE", str(folder))
+    compile_cache.cache_folder.cache_clear()
+    yield folder
+    monkeypatch.undo()
+    compile_cache.cache_folder.cache_clear()
+
+
 @pytest.fixture(scope="session")
 def cpu() -> Device[Any]:
     from cudamm.devices.find_device import find

@@ -159,15 +159,14 @@ def kernel_command(command: Sequence[str | Path], *, is_short: bool) -> list[str
     """
     if _present is None:
         return list(command)
-    cores = CORES
     policy: dict[str, object] = {
-        "as": _present.kernel_bytes + cores * STACK_BYTES,
+        "as": _present.kernel_bytes + CORES * STACK_BYTES,
         "fsize": LARGEST_FILE_BYTES,
         "nofile": MOST_OPEN_FILES,
         "variables": {"CUDAMM_CONFINED": "1"},
     }
     if is_short:
-        policy["cpu"] = _present.kernel_cpu_s * cores
+        policy["cpu"] = _present.kernel_cpu_s * CORES
     return _launched(policy, command)
 
 

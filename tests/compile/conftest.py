@@ -1,24 +1,10 @@
-"""Fixtures: an empty compiler cache for one test, and a record of the compilations that are run."""
+"""A fixture: a record of the compilations that are run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from cudamm.compile import compile_cache, compiler_process
-
-
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield an empty cache for one test."""
-    folder = tmp_path / "deep" / "cache"
-    monkeypatch.setenv("CUDAMM_CACHE", str(folder))
-    compile_cache.cache_folder.cache_clear()
-    yield folder
-    monkeypatch.undo()
-    compile_cache.cache_folder.cache_clear()
+from cudamm.compile import compiler_process
 
 
 @pytest.fixture

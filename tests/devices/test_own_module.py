@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from cudamm.compile import compile_cache
 from cudamm.compile.nvcc_compiler import made_by_nvcc
 from cudamm.devices.own_module import CEILINGS, FRESH_INPUTS, OWN_MODULES, SUPPORT, compile_own_modules
 from cudamm.errors import NoDeviceError
 
 pytestmark = pytest.mark.usefixtures("needs_nvcc", "own_cache")
-
-
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("CUDAMM_CACHE", str(tmp_path / "cache"))
-    compile_cache.cache_folder.cache_clear()
-    yield tmp_path / "cache"
-    compile_cache.cache_folder.cache_clear()
 
 
 def test_all_are_compiled_at_the_same_time_and_once(monkeypatch: pytest.MonkeyPatch) -> None:

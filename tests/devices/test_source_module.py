@@ -6,7 +6,7 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -46,16 +46,6 @@ class CompileError(Exception):
     def __init__(self, msg: str, stderr: str) -> None:
         super().__init__(msg)
         self.msg, self.stderr = msg, stderr
-
-
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    from cudamm.compile import compile_cache
-
-    monkeypatch.setenv("CUDAMM_CACHE", str(tmp_path / "cache"))
-    compile_cache.cache_folder.cache_clear()
-    yield tmp_path / "cache"
-    compile_cache.cache_folder.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -121,9 +121,11 @@ def target_of(option: str, path: str) -> Path:
 
 
 def check_named(option: str, path: str) -> None:
-    """Raise UsageError if the value of an option that names a file is empty."""
+    """Raise UsageError if the value of an option that names a file is empty, or is another option."""
     if not path:
         raise UsageError(f"{option} needs the name of a file, and its value is empty")
+    if path.startswith("-") and path != "-":
+        raise UsageError(f"{option} needs the name of a file before {path} (a file of that name is ./{path})")
 
 
 def check_replaceable(option: str, path: str, target: Path) -> None:

@@ -200,6 +200,12 @@ def test_an_empty_file_name_is_refused(run, option) -> None:
     run(f"{BENCH} {option} ''").refused(2, f"{option} needs the name of a file")
 
 
+@pytest.mark.parametrize("option", ["--json", "--csv", "--svg", "--markdown", "--plot", "--resume"])
+def test_an_option_is_not_taken_for_the_name_of_a_file(run, tmp_path, option) -> None:
+    run(f"{BENCH} {option} --verbose").refused(2, f"{option} needs the name of a file before --verbose")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("stream", ["-", "/dev/null"])
 def test_a_document_on_a_stream_leaves_the_resumed_file_to_be_written(run, tmp_path, stream) -> None:
     line = BENCH.replace("--block 4,8", "--block {}")

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from cudamm.devices.own_module import OwnModule
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.random_elements import DISTRIBUTIONS, ElementStream, normal_quantiles
 
 PAGE = 256
 TYPES = {name: element.dtype for name, element in ELEMENT_TYPES.items() if element.of_memory == element}
-"""The types of which cudamm's own kernels have names."""
+"""The types that names of kernels in `support.cu` end with."""
+
+BY_C_NAME = {ELEMENT_TYPES[name].c_name: dtype for name, dtype in TYPES.items()}
 
 
 class Error(Exception):
@@ -160,13 +163,14 @@ class FakeDriver:
     def memcpy_dtoh(self, target: np.ndarray, address: Any) -> None:
         target.reshape(-1).view(np.uint8)[:] = self.array(address, np.uint8, target.nbytes)
 
-    def module(self) -> Any:
-        """Return the module of cudamm's own kernels."""
-
+    def module(self, own: OwnModule) -> Any:
+        """Return a module of cudamm's own kernels."""
+        c_names = dict(macro.removeprefix("-D").split("=") for macro in own.macros)
+        types = [BY_C_NAME[c_names[name]] for name in ("ELEMENT", "RESULT") if name in c_names]
         quantiles = self.variables["normal_quantiles"] = Allocation(self, 2 * 65536)
         self.allocations.remove(quantiles)
         return SimpleNamespace(
-            get_function=lambda name: FakeFunction(self, name),
+            get_function=lambda name: FakeFunction(self, name, types),
             get_global=lambda name: (int(self.variables[name]), self.variables[name].size_bytes),
         )
 
@@ -174,12 +178,16 @@ class FakeDriver:
 class FakeFunction:
     """A kernel of cudamm itself, done by NumPy."""
 
-    def __init__(self, driver: FakeDriver, name: str) -> None:
+    def __init__(self, driver: FakeDriver, name: str, types: Sequence[Any]) -> None:
+        """Make a kernel.
+
+        Args:
+            types: those of the elements of A and B, and of C; empty: the kernel's name ends with the type.
+        """
         self.driver = driver
-        element = next((element for element in TYPES if name.endswith(f"_{element}")), "")
+        element = "" if types else next((element for element in TYPES if name.endswith(f"_{element}")), "")
         self.name = name.removesuffix(f"_{element}")
-        self.type: Any = TYPES.get(element)
-        self.type_of_c: Any = ELEMENT_TYPES[element].of_results.dtype if element else None
+        self.type, self.type_of_c = types or (TYPES.get(element), None)
 
     def prepare(self, formats: str) -> None:
         self.formats = formats
@@ -221,10 +229,10 @@ class FakeFunction:
         self.driver.array(changed, np.uint64, 1)[0] += np.count_nonzero(words != expected)
 
     def _matrix(
-        self, address: int, row: int, column: int, rows: int, columns: int, of_type: Any = None
+        self, address: int, row: int, column: int, rows: int, columns: int, of_type: Any
     ) -> np.ndarray:
         last = (rows - 1) * row + (columns - 1) * column
-        flat = self.driver.array(address, of_type or self.type, last + 1)
+        flat = self.driver.array(address, of_type, last + 1)
         size = flat.itemsize
         return np.lib.stride_tricks.as_strided(flat, (rows, columns), (row * size, column * size))
 
@@ -250,18 +258,34 @@ class FakeFunction:
         words[0] += np.count_nonzero(wrong)
         words[1] = int(np.argmax(wrong))
 
-    def _gather(self, *arguments: Any) -> None:
-        rows, row_count, columns, column_count, elements = arguments[3:]
+    def _sample_product(self, *arguments: Any) -> None:
+        rows, row_count, columns, column_count, k, sampled = arguments[9:]
         counted = (rows, row_count), (columns, column_count)
-        chosen = [self.driver.array(address, np.int32, count) for address, count in counted]
-        extents = [int(numbers.max()) + 1 for numbers in chosen]
-        out = self.driver.array(elements, self.type, row_count * column_count)
-        out[:] = self._matrix(*arguments[:3], *extents)[np.ix_(*chosen)].reshape(-1)
+        of_rows, of_columns = (self.driver.array(address, np.int32, count) for address, count in counted)
+        m, n = int(of_rows.max()) + 1, int(of_columns.max()) + 1
+        a, b, c = (
+            self._matrix(*arguments[i : i + 3], *extents, of_type).astype(np.longdouble)
+            for i, extents, of_type in (
+                (0, (m, k), self.type),
+                (3, (k, n), self.type),
+                (6, (m, n), self.type_of_c),
+            )
+        )
+        a, b = a[of_rows], b[:, of_columns]
+        exact = a @ b
+        high = exact.astype(np.float64)
+        out = self.driver.array(sampled, np.float64, 4 * row_count * column_count)
+        parts = c[np.ix_(of_rows, of_columns)], high, exact - high, a**2 @ b**2
+        out[:] = np.stack(parts).reshape(-1)
 
-    def _times_vector(self, *arguments: Any) -> None:
-        if self.type is None:  # the one of `support.cu`
-            return
+    def _input_times_vector(self, *arguments: Any) -> None:
+        self._times(self.type, *arguments)
+
+    def _result_times_vector(self, *arguments: Any) -> None:
+        self._times(self.type_of_c, *arguments)
+
+    def _times(self, of_type: Any, *arguments: Any) -> None:
         x, y, squares, rows, columns = arguments[3:]
-        matrix = self._matrix(*arguments[:3], rows, columns).astype(np.float64)
+        matrix = self._matrix(*arguments[:3], rows, columns, of_type).astype(np.float64)
         self.driver.array(y, np.float64, rows)[:] = matrix @ self.driver.array(x, np.float64, columns)
         self.driver.array(squares, np.float64, rows)[:] = (matrix**2).sum(axis=1)

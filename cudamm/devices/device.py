@@ -19,6 +19,7 @@ from cudamm.kernels.launch_plan import Launch, Limits, unsupported_reason
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import Execution, MatrixName, Method, dtype_of_results
 from cudamm.kernels.problem import Matrix, Problem
+from cudamm.kernels.reference_product import SampledProduct, sampled_product
 
 Region = npt.NDArray[np.uint8]
 Compiled = TypeVar("Compiled")
@@ -334,12 +335,13 @@ class Run(ABC):
         """Return C of a timed launch, in the launch's shape."""
         return self.product()
 
-    def timed_elements(
+    def sampled_timed_product(
         self, problem: Problem, output: int, rows: Matrix, columns: Matrix
-    ) -> tuple[Matrix, Matrix, Matrix]:
-        """Return rows of A, columns of B, and the elements of C in both, of a timed launch."""
+    ) -> SampledProduct:
+        """Return the elements of C in some rows and columns after a timed launch, and their exact sums."""
         a, b = problem.inputs
-        return a[rows], b[:, columns], self.timed_product(output)[np.ix_(rows, columns)]
+        elements = self.timed_product(output)[np.ix_(rows, columns)]
+        return sampled_product(a[rows], b[:, columns], elements, problem.element)
 
     def check_timed_memory(self, problem: Problem, output: int) -> None:
         """Raise DamagedMemoryError if timed launches wrote outside of an output or into an input."""
@@ -381,10 +383,11 @@ class Run(ABC):
     def close(self) -> None:
         """Free the memory."""
 
-    def elements(self, rows: Matrix, columns: Matrix) -> Matrix:
-        """Return the elements of C in some rows and columns after the last launch."""
-        chosen: Matrix = self.product()[np.ix_(rows, columns)]
-        return chosen
+    def sampled_product(self, problem: Problem, rows: Matrix, columns: Matrix) -> SampledProduct:
+        """Return the elements of C in some rows and columns after the last launch, and their exact sums."""
+        a, b = problem.inputs
+        elements = self.product()[np.ix_(rows, columns)]
+        return sampled_product(a[rows], b[:, columns], elements, problem.element)
 
     def product(self) -> Matrix:
         """Return C after the last launch, with its padding."""

@@ -44,7 +44,7 @@ from cudamm.devices.gpu_library import (
     package_version,
 )
 from cudamm.devices.gpu_support import Support
-from cudamm.devices.gpu_timed_memory import OUTPUTS, WINDOWS, Place, TimedMemory
+from cudamm.devices.gpu_timed_memory import OUTPUTS, WINDOWS, Place, TimedMemory, arguments_of
 from cudamm.devices.nvml import open_monitor
 from cudamm.devices.source_module import CompiledSource, compile_source, prepare_to_load
 from cudamm.devices.tensor_map import encode
@@ -56,6 +56,7 @@ from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, Execution, MatrixName, Method, dtype_of_results
 from cudamm.kernels.parameter_types import TENSOR_MAP_POINTER_LETTER, each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
+from cudamm.kernels.reference_product import SampledProduct
 
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
 """Maximum shared memory of a block, in bytes, for which the kernel needs no function attribute."""
@@ -171,6 +172,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         self._timed: tuple[TimedKey, TimedMemory] | None = None
         self._reference: _Reference | None = None
         self._libraries: dict[LibraryFunction, Library] = {}
+        self._fresh_inputs: dict[str, FreshInputs] = {}
 
     def target(self) -> GpuTarget:
         """Return the properties that another process needs to plan and compile for this GPU."""
@@ -182,10 +184,14 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         properties = self.info.properties
         return Support(import_driver(), self.arch, properties["l2_bytes"], properties["multiprocessors"])
 
-    @functools.cached_property
-    def fresh_inputs(self) -> FreshInputs:
-        """The kernels of cudamm itself that make the inputs of timed launches, and judge the products."""
-        return FreshInputs(import_driver(), self.arch, self.info.properties["multiprocessors"])
+    def fresh_inputs(self, element: ElementType) -> FreshInputs:
+        """Return the kernels of cudamm itself that make inputs of timed launches, and judge the products."""
+        if element.name not in self._fresh_inputs:
+            multiprocessors = self.info.properties["multiprocessors"]
+            self._fresh_inputs[element.name] = FreshInputs(
+                import_driver(), self.arch, multiprocessors, element
+            )
+        return self._fresh_inputs[element.name]
 
     def clock_mhz(self) -> int | None:
         """Return the current clock of the multiprocessors, from NVML; None if it cannot be read."""
@@ -290,7 +296,8 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         if self._timed is not None and (self._timed[0] != key or self._timed[1].outputs < outputs):
             self._free_timed_memory()
         if self._timed is None:
-            memory = TimedMemory(self.support, self.fresh_inputs, launch, element, poison, outputs)
+            kernels = self.fresh_inputs(element)
+            memory = TimedMemory(self.support, kernels, launch, element, poison, outputs)
             self._timed = key, memory
         return self._timed[1]
 
@@ -313,8 +320,9 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
 
         The GPU computes the reference of a large problem.
         """
+        # nvcc may have to compile them, and later the kernel's time limit holds.
+        _ = self.support, self.fresh_inputs(problem.element)
         if _can_judge(problem):
-            _ = self.fresh_inputs  # nvcc may have to compile it, and later the kernel's time limit holds
             with contextlib.suppress(KernelError):  # if device memory has no room, the host judges
                 self.reference(problem)
                 return
@@ -353,10 +361,10 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         self.forget()
         for library in self._libraries.values():
             library.close()
-        for own in (self.__dict__.get("support"), self.__dict__.get("fresh_inputs")):
+        support = self.__dict__.get("support")
+        for own in (*([support] if support else []), *self._fresh_inputs.values()):
             with contextlib.suppress(import_driver().Error):  # after a crashed kernel nothing can be freed
-                if own is not None:
-                    own.close()
+                own.close()
         if self._monitor:
             self._monitor.close()
         self._context.pop()
@@ -673,20 +681,19 @@ class _GpuRun(Run):
         with _driver_errors():
             return self._timed_memory.product(output)
 
-    def timed_elements(
+    def sampled_timed_product(
         self, problem: Problem, output: int, rows: Matrix, columns: Matrix
-    ) -> tuple[Matrix, Matrix, Matrix]:
-        """Return rows of A, columns of B, and the elements of C in both, of a timed launch."""
+    ) -> SampledProduct:
+        """Return the elements of C in some rows and columns after a timed launch, and their exact sums."""
         with _driver_errors():
-            return self._timed_memory.elements(problem, output, rows, columns)
+            return self._timed_memory.sampled_product(problem, output, rows, columns)
 
-    def elements(self, rows: Matrix, columns: Matrix) -> Matrix:
-        """Return the elements of C in some rows and columns after the last launch."""
-        place = Place(self._address("C"), self.layouts["C"])
+    def sampled_product(self, problem: Problem, rows: Matrix, columns: Matrix) -> SampledProduct:
+        """Return the elements of C in some rows and columns after the last launch, and their exact sums."""
+        places = {name: Place(self._address(name), layout) for name, layout in self.layouts.items()}
+        kernels = self._device.fresh_inputs(problem.element)
         with _driver_errors():
-            return self._device.fresh_inputs.gather(
-                self.matrices["C"].dtype.name, place.arguments, rows, columns
-            )
+            return kernels.sample_product(arguments_of(places), rows, columns, problem.shape.k)
 
     def check_timed_memory(self, problem: Problem, output: int) -> None:
         """Raise DamagedMemoryError if timed launches wrote outside of an output or into an input."""

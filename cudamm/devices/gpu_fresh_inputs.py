@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from cudamm.devices.own_kernels import OwnKernels
-from cudamm.devices.own_module import FRESH_INPUTS
+from cudamm.devices.own_module import fresh_inputs
 from cudamm.errors import NoDeviceError
 from cudamm.kernels.error_bound import RoundingOfSums
-from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.method import ElementType, MatrixName
 from cudamm.kernels.random_elements import normal_quantiles
-from cudamm.kernels.reference_product import Matrix
+from cudamm.kernels.reference_product import Matrix, SampledProduct
 
 EDGE = 32
 """Number of rows and of columns of a block of `judge_rows`."""
@@ -23,34 +23,34 @@ MOST_JUDGED_ROWS = 65535 * EDGE
 
 
 class FreshInputs(OwnKernels):
-    """The kernels of `fresh_inputs.cu`, loaded into the current context.
+    """The kernels of `fresh_inputs.cu` for one element type, loaded into the current context.
 
-    A stream of random elements is given by `ElementStream.arguments`.
+    A stream of random elements is given by `ElementStream.arguments`, and a matrix by its address, its row
+    stride and its column stride.
     """
 
-    def __init__(self, cuda: Any, arch: str, multiprocessors: int) -> None:
+    def __init__(self, cuda: Any, arch: str, multiprocessors: int, element: ElementType) -> None:
         """Load the kernels. Raises NoDeviceError if they cannot be compiled or loaded."""
-        super().__init__(cuda, FRESH_INPUTS, arch, multiprocessors)
+        super().__init__(cuda, fresh_inputs(element), arch, multiprocessors)
         try:
             quantiles, _ = self._module.get_global("normal_quantiles")
             cuda.memcpy_htod(quantiles, normal_quantiles())
         except cuda.Error as error:
             raise NoDeviceError(f"the GPU does not work: {error}") from None
 
-    def draw(self, element: str, address: int, size_bytes: int, *stream: int) -> None:
+    def draw(self, address: int, size_bytes: int, *stream: int) -> None:
         """Fill memory with a stream of random elements."""
-        self._launch(f"draw_{element}", "PQQQii", address, size_bytes, *stream)
+        self._launch("draw", "PQQQii", address, size_bytes, *stream)
 
-    def count_unlike(self, element: str, address: int, size_bytes: int, *stream: int) -> int:
+    def count_unlike(self, address: int, size_bytes: int, *stream: int) -> int:
         """Return how many elements in memory are not those of a stream."""
         self.cuda.memset_d32(self._results, 0, 4)
         results = int(self._results)
-        self._launch(f"count_unlike_{element}", "PQQQiiP", address, size_bytes, *stream, results)
+        self._launch("count_unlike", "PQQQiiP", address, size_bytes, *stream, results)
         return self._result(0)
 
     def judge_rows(
         self,
-        element: str,
         matrices: Sequence[int],
         rows: Matrix,
         n: int,
@@ -61,7 +61,7 @@ class FreshInputs(OwnKernels):
         """Return the number of wrong elements in some rows of C, and the index of the worst among them.
 
         Args:
-            matrices: address, row stride and column stride of A, of B and of C.
+            matrices: A, B and C.
             rows: the rows' numbers, int32; at most MOST_JUDGED_ROWS.
             bound: largest error of a sum over the sum of its products' sizes.
             rounding: largest error of rounding the sum to the element type.
@@ -69,7 +69,7 @@ class FreshInputs(OwnKernels):
         self.cuda.memset_d32(self._results, 0, 4)
         numbers = self._copied(rows)
         try:
-            function = self._function(f"judge_rows_{element}", "PiiPiiPiiPiiidddP")
+            function = self._function("judge_rows", "PiiPiiPiiPiiidddP")
             grid, block = (-(-n // EDGE), -(-len(rows) // EDGE)), (EDGE, EDGE, 1)
             bounds = bound, rounding.relative, rounding.least
             arguments = (*matrices, int(numbers), len(rows), n, k, *bounds, int(self._results))
@@ -79,19 +79,20 @@ class FreshInputs(OwnKernels):
             numbers.free()
 
     def matrix_times(
-        self, element: str, matrix: Sequence[int], x: Matrix, rows: int, columns: int
+        self, name: MatrixName, matrix: Sequence[int], x: Matrix, rows: int, columns: int
     ) -> tuple[Matrix, Matrix]:
         """Return a matrix times x, and the squares of the norms of the matrix's rows.
 
         Args:
-            matrix: address, row stride and column stride.
+            name: which matrix it is; C may have elements of another type.
             x: float64, of length `columns`.
         """
         product, squares = np.empty(rows), np.empty(rows)
         memories = [self._copied(x)]
         try:
             memories += (self.cuda.mem_alloc(8 * rows) for _ in range(2))
-            function, warps = self._function(f"times_vector_{element}", "PiiPPPii"), 8
+            kernel = "result_times_vector" if name == "C" else "input_times_vector"
+            function, warps = self._function(kernel, "PiiPPPii"), 8
             arguments = (*matrix, *map(int, memories), rows, columns)
             function.prepared_async_call((-(-rows // warps), 1), (32 * warps, 1, 1), None, *arguments)
             self.cuda.memcpy_dtoh(product, memories[1])
@@ -101,26 +102,28 @@ class FreshInputs(OwnKernels):
                 memory.free()
         return product, squares
 
-    def gather(self, element: str, matrix: Sequence[int], rows: Matrix, columns: Matrix) -> Matrix:
-        """Return the elements of some rows and some columns of a matrix.
+    def sample_product(
+        self, matrices: Sequence[int], rows: Matrix, columns: Matrix, k: int
+    ) -> SampledProduct:
+        """Return the elements of C in some rows and columns, and their sums of higher precision.
 
         Args:
-            matrix: address, row stride and column stride.
+            matrices: A, B and C.
             rows, columns: their numbers, int32.
         """
-        elements: Matrix = np.empty((len(rows), len(columns)), ELEMENT_TYPES[element].dtype)
+        sampled = np.empty((4, len(rows), len(columns)))
         memories: list[Any] = []
         try:
             memories += (self._copied(numbers) for numbers in (rows, columns))
-            memories.append(self.cuda.mem_alloc(elements.nbytes))
-            of_rows, of_columns, copies = map(int, memories)
-            arguments = (*matrix, of_rows, len(rows), of_columns, len(columns), copies)
-            self._launch(f"gather_{element}", "PiiPiPiP", *arguments)
-            self.cuda.memcpy_dtoh(elements, copies)
+            memories.append(self.cuda.mem_alloc(sampled.nbytes))
+            of_rows, of_columns, results = map(int, memories)
+            arguments = (*matrices, of_rows, len(rows), of_columns, len(columns), k, results)
+            self._launch("sample_product", "PiiPiiPiiPiPiiP", *arguments)
+            self.cuda.memcpy_dtoh(sampled, results)
         finally:
             for memory in memories:
                 memory.free()
-        return elements
+        return SampledProduct(*sampled)
 
     def _copied(self, array: Matrix) -> Any:
         """Return a copy of an array in device memory."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName
 from cudamm.kernels.problem import Matrix, Problem
 from cudamm.kernels.random_elements import WINDOW_BYTES, ElementStream
+from cudamm.kernels.reference_product import SampledProduct
 
 PLACES = 256
 """Number of places for each matrix, one every WINDOW_BYTES."""
@@ -91,7 +93,7 @@ class TimedMemory:
             self._cuda.memset_d32_async(memory, self._poison, self._region_bytes("C") // 4, None)
         for name, stream in self._streams(problem).items():
             region, size = int(self._inputs[name]), self._region_bytes(name)
-            self._fresh_inputs.draw(self._element.of_memory.name, region, size, *stream.arguments)
+            self._fresh_inputs.draw(region, size, *stream.arguments)
         self._place = place
         if problem.scale.beta:
             layout = self._layouts["C"]
@@ -123,7 +125,7 @@ class TimedMemory:
         """Raise DamagedMemoryError if a launch wrote outside of an output or into an input."""
         for name, stream in self._streams(problem).items():
             region, size = int(self._inputs[name]), self._region_bytes(name)
-            if self._fresh_inputs.count_unlike(self._element.of_memory.name, region, size, *stream.arguments):
+            if self._fresh_inputs.count_unlike(region, size, *stream.arguments):
                 raise DamagedMemoryError(f"wrote into the input {name}, or beyond its edge", name)
         begin, first = int(self._outputs[output]), self._output_address(output)
         after = first + self._matrix_bytes("C")
@@ -143,13 +145,10 @@ class TimedMemory:
         rows = np.sort(random.choice(m, count, replace=False)).astype(np.int32)
         places = self._places(problem, output)
         bound = problem.relative_bound * (1 + 2.0**-20)
-        matrices = [argument for name in ("A", "B", "C") for argument in places[name].arguments]
         rounding = problem.rounding_of_sums
         # The error of a sum is rounded with the sum.
         bound *= 1 + rounding.relative
-        wrong, _ = self._fresh_inputs.judge_rows(
-            self._element.of_memory.name, matrices, rows, n, k, bound, rounding
-        )
+        wrong, _ = self._fresh_inputs.judge_rows(arguments_of(places), rows, n, k, bound, rounding)
         if not wrong and count < m:
             # The product with a vector rounds no sum, so that of C has the error even if C is exact.
             rounding = rounding_of_sums(self._element)
@@ -160,17 +159,10 @@ class TimedMemory:
         addresses = self.addresses(Slot(problem.window, output))
         return {name: Place(addresses[name], layout) for name, layout in self._layouts.items()}
 
-    def elements(
-        self, problem: Problem, output: int, rows: Matrix, columns: Matrix
-    ) -> tuple[Matrix, Matrix, Matrix]:
-        """Return some rows of A, some columns of B, and their elements of C."""
-        terms = np.arange(problem.shape.k, dtype=np.int32)
-        chosen = {"A": (rows, terms), "B": (terms, columns), "C": (rows, columns)}
-        a, b, c = (
-            self._fresh_inputs.gather(self._type_of(name), place.arguments, *chosen[name])
-            for name, place in self._places(problem, output).items()
-        )
-        return a, b, c
+    def sampled_product(self, problem: Problem, output: int, rows: Matrix, columns: Matrix) -> SampledProduct:
+        """Return the elements of an output in some rows and columns, and their exact sums."""
+        places = self._places(problem, output)
+        return self._fresh_inputs.sample_product(arguments_of(places), rows, columns, problem.shape.k)
 
     def _is_product(
         self,
@@ -202,11 +194,7 @@ class TimedMemory:
     def _times(
         self, name: MatrixName, places: dict[MatrixName, Place], x: Matrix, rows: int
     ) -> tuple[Matrix, Matrix]:
-        return self._fresh_inputs.matrix_times(self._type_of(name), places[name].arguments, x, rows, len(x))
-
-    def _type_of(self, name: MatrixName) -> str:
-        """Return the name of a matrix's type in memory."""
-        return (self._element.of_results if name == "C" else self._element.of_memory).name
+        return self._fresh_inputs.matrix_times(name, places[name].arguments, x, rows, len(x))
 
     def free(self) -> None:
         """Free the memory; after a crashed kernel the driver refuses, which is ignored."""
@@ -225,3 +213,8 @@ class Place:
         leading = layout.leading
         strides = (1, leading) if layout.by_column else (leading, 1)
         self.arguments = (address, *strides)
+
+
+def arguments_of(places: Mapping[MatrixName, Place]) -> list[int]:
+    """Return A, B and C as arguments of cudamm's own kernels: each an address and two strides."""
+    return [argument for name in ("A", "B", "C") for argument in places[name].arguments]

@@ -17,6 +17,7 @@ from cudamm.compile.process_group import CORES, thread_pool
 from cudamm.compile.toolkit import include_options
 from cudamm.devices.source_module import ModuleImage
 from cudamm.errors import KernelError, NoDeviceError
+from cudamm.kernels.method import ElementType
 
 FOLDER = Path(__file__).parent / "gpu_runtime"
 
@@ -27,10 +28,12 @@ class OwnModule:
 
     Attributes:
         files: names of the files in `gpu_runtime` that are compiled as one.
+        macros: nvcc's options that define macros, such as `-DELEMENT=float`.
         uses_wgmma: whether it uses `wgmma` on sm_90, which only code for sm_90a may use.
     """
 
     files: tuple[str, ...]
+    macros: tuple[str, ...] = ()
     uses_wgmma: bool = False
 
     @property
@@ -54,7 +57,8 @@ class OwnModule:
         """
         compiler, text = nvcc(), self.text
         target = "sm_90a" if self.uses_wgmma and arch == "sm_90" else arch
-        command = [str(compiler.path), f"-arch={target}", *include_options(compiler.path), "-cubin"]
+        command = [str(compiler.path), f"-arch={target}", *self.macros, "-cubin"]
+        command += include_options(compiler.path)
 
         def make(path: Path) -> None:
             image, _ = made_by_nvcc(command, text, ".cubin")
@@ -68,19 +72,28 @@ class OwnModule:
 
 
 SUPPORT = OwnModule(("elements.cu", "support.cu"))
-FRESH_INPUTS = OwnModule(("elements.cu", "fresh_inputs.cu"))
 CEILINGS = OwnModule(("ceilings.cu",), uses_wgmma=True)
 
-OWN_MODULES = (SUPPORT, FRESH_INPUTS, CEILINGS)
+
+def fresh_inputs(element: ElementType) -> OwnModule:
+    """Return the module of `fresh_inputs.cu` for an element type."""
+    macros = f"-DELEMENT={element.c_name}", f"-DRESULT={element.of_results.c_name}"
+    return OwnModule(("elements.cu", "fresh_inputs.cu"), macros)
 
 
-def compile_own_modules(arch: str) -> None:
+def own_modules(element: ElementType) -> tuple[OwnModule, ...]:
+    """Return all modules that a problem of an element type needs."""
+    return SUPPORT, fresh_inputs(element), CEILINGS
+
+
+def compile_own_modules(arch: str, element: ElementType) -> None:
     """Compile all modules at the same time. An error of one is raised later, when the module is loaded.
 
     Raises:
         NoDeviceError: nvcc is not found, or does not work.
     """
     nvcc()  # is remembered; each thread would else ask nvcc for its version
-    with thread_pool(min(len(OWN_MODULES), CORES)) as pool:
-        for module in OWN_MODULES:
+    modules = own_modules(element)
+    with thread_pool(min(len(modules), CORES)) as pool:
+        for module in modules:
             pool.submit(module.image, arch)

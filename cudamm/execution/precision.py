@@ -8,6 +8,7 @@ constants.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from cudamm.kernels.error_bound import rounding_of_sums
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType
-from cudamm.kernels.reference_product import Matrix
+from cudamm.kernels.reference_product import Matrix, sum_of_squared_terms
 
 SAMPLE_ELEMENTS = 4096
 """Minimum number of elements of a sample; smaller products are sampled whole."""
@@ -80,9 +81,6 @@ LONGEST_CHAIN = 2**16
 
 PIECE_TERMS = 2**17
 """Number of terms that are computed at a time, so that they stay in the cache."""
-
-PIECE_STEPS = 1024
-"""Number of values of k whose squares are summed at a time."""
 
 FORMATS = {53: "float64", 24: "float32", 11: "half, TF32", 8: "bfloat16"}
 """Names of the formats with a number of significant bits."""
@@ -244,7 +242,6 @@ def yardstick_of(
     reference_high: Matrix,
     reference_low: Matrix,
     element_name: str,
-    known_error: float | None = None,
 ) -> Yardstick | None:
     """Return the yardstick of a sample; None for whole numbers, and if no element has terms other than 0.
 
@@ -264,26 +261,18 @@ def yardstick_of(
         b: the sampled columns of B (k x c).
         reference_high: high part of the exact elements (r x c), from `Problem.reference`.
         reference_low: low part of the exact elements.
-        known_error: the expected error, from another sample of inputs of the same kind.
     """
     element = ELEMENT_TYPES[element_name]
     if element.is_integer:
         return None
     of_sums = element.of_sums.dtype
     a, b = a.astype(of_sums, copy=False), b.astype(of_sums, copy=False)
-    limits = np.finfo(of_sums)
-    with np.errstate(over="ignore"):
-        terms_norm = np.sqrt(_sum_of_squared_terms(a, b))
-    # Errors of numbers below the normal range are absolute, not relative.
-    rounding = rounding_of_sums(element)
-    least_normal = rounding.least / rounding.relative if rounding.relative else 0.0
-    chosen = terms_norm > max(float(limits.tiny) / float(limits.eps) ** 2, least_normal)
-    if not chosen.any() or not np.isfinite(terms_norm).all():
+    squares = sum_of_squared_terms(a, b)
+    yardstick = yardstick_with(math.nan, element, reference_high, reference_low, squares)
+    if yardstick is None:
         return None
-
-    if known_error is not None:
-        return Yardstick(element, reference_high, reference_low, terms_norm, chosen, known_error)
-    unit, k = ROUNDING_ERROR * float(limits.eps) / 2, a.shape[1]
+    terms_norm, chosen, rounding = yardstick.terms_norm, yardstick.chosen, rounding_of_sums(element)
+    unit, k = ROUNDING_ERROR * float(np.finfo(of_sums).eps) / 2, a.shape[1]
     expected = [
         _relative_rms(_growth_in_random_order(terms_norm, reference_high, k) * unit, terms_norm, chosen)
     ]
@@ -301,7 +290,27 @@ def yardstick_of(
     if element.rounds_inputs:
         of_cutting = _errors_of_cutting(a, b, element.significant_bits, reference_high, terms_norm)
         errors.append(max(_relative_rms(error, terms_norm, chosen) for error in of_cutting))
-    error = math.hypot(*errors)
+    return dataclasses.replace(yardstick, error=math.hypot(*errors))
+
+
+def yardstick_with(
+    error: float, element: ElementType, reference_high: Matrix, reference_low: Matrix, squares: Matrix
+) -> Yardstick | None:
+    """Return a yardstick whose error is known from another sample; None if no element has terms other than 0.
+
+    Args:
+        error: that of the yardstick of a sample of inputs of the same kind.
+        reference_high: high part of the exact elements (r x c).
+        reference_low: low part of the exact elements.
+        squares: Σ a² b² of each element.
+    """
+    limits, rounding = np.finfo(element.of_sums.dtype), rounding_of_sums(element)
+    terms_norm = np.sqrt(squares)
+    # Errors of numbers below the normal range are absolute, not relative.
+    least_normal = rounding.least / rounding.relative if rounding.relative else 0.0
+    chosen = terms_norm > max(float(limits.tiny) / float(limits.eps) ** 2, least_normal)
+    if not chosen.any() or not np.isfinite(terms_norm).all():
+        return None
     return Yardstick(element, reference_high, reference_low, terms_norm, chosen, error)
 
 
@@ -309,15 +318,6 @@ def _relative_rms(error: Matrix, terms_norm: Matrix, chosen: Matrix) -> float:
     """Return the root mean square of the chosen elements' errors, relative to the norms of their terms."""
     with np.errstate(over="ignore"):
         return float(np.sqrt(np.mean((error[chosen] / terms_norm[chosen]) ** 2)))
-
-
-def _sum_of_squared_terms(a: Matrix, b: Matrix) -> Matrix:
-    """Return Σ a² b² of each element, in float64."""
-    total = np.zeros((a.shape[0], b.shape[1]))
-    for begin in range(0, a.shape[1], PIECE_STEPS):
-        piece = slice(begin, begin + PIECE_STEPS)
-        total += a[:, piece].astype(np.float64) ** 2 @ b[piece].astype(np.float64) ** 2
-    return total
 
 
 def _growth_in_random_order(terms_norm: Matrix, result: Matrix, k: int) -> Matrix:

@@ -15,10 +15,11 @@ from cudamm.execution.precision import (
     choose_sample,
     describe,
     yardstick_of,
+    yardstick_with,
 )
 from cudamm.kernels.lower_precision import FORMAT_OF_TYPE, PRODUCT_BITS
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
-from cudamm.kernels.reference_product import reference_product
+from cudamm.kernels.reference_product import SampledProduct, sampled_product
 
 FEWEST_BITS = 6.5
 """Fewest bits for which errors beyond the bound are taken for a precision; those of bfloat16 are 7.8."""
@@ -42,10 +43,9 @@ class PrecisionJudge:
         """Return the verdict on a product within its bound, with the precision of the last launch."""
         if not self.applies:
             return verdict
-        m, n = self._problem.shape.m, self._problem.shape.n
-        rows, columns = _sample(m, n)
-        a, b = self._problem.inputs
-        precision = self.precision(a[rows], b[:, columns], run.elements(rows, columns))
+        rows, columns = _sample(self._problem.shape.m, self._problem.shape.n)
+        sampled = run.sampled_product(self._problem, rows, columns)
+        precision = self.precision_of(sampled, self._problem, rows, columns)
         if precision is None:
             return verdict
         verdict = dataclasses.replace(verdict, effective_bits=round(precision.effective_bits, 1))
@@ -62,7 +62,9 @@ class PrecisionJudge:
         if not self.applies:
             return ""
         rows, columns = _sample(self._problem.shape.m, self._problem.shape.n)
-        precision = self.precision(*run.timed_elements(problem, output, rows, columns))
+        sampled = run.sampled_timed_product(problem, output, rows, columns)
+        # Of a copy: the inputs of a launch must not stay in the host's memory.
+        precision = self.precision_of(sampled, dataclasses.replace(problem), rows, columns)
         return self._why_too_low(precision) if precision is not None else ""
 
     @property
@@ -72,16 +74,21 @@ class PrecisionJudge:
         keeps_sums_narrow = problem.of_sums.rounds_sums  # the yardstick is for sums in float32
         return not (problem.element.is_integer or keeps_sums_narrow) and problem.scale == UNSCALED
 
-    def precision(self, a: Matrix, b: Matrix, product: Matrix) -> Precision | None:
-        """Return the precision of the elements in rows of A and columns of B; None if it is not known."""
-        element = self._problem.element
-        reference = reference_product(a, b, element)
-        yardstick = yardstick_of(a, b, *reference, element.name, self._expected_error)
+    def precision_of(
+        self, sampled: SampledProduct, problem: Problem, rows: Matrix, columns: Matrix
+    ) -> Precision | None:
+        """Return the precision of sampled elements of a problem's product; None if it is not known."""
+        element, exact = self._problem.element, (sampled.high, sampled.low)
+        if self._expected_error is None:
+            a, b = problem.inputs
+            yardstick = yardstick_of(a[rows], b[:, columns], *exact, element.name)
+        else:
+            yardstick = yardstick_with(self._expected_error, element, *exact, sampled.squares)
         if yardstick is None:
             return None
-        if product.size >= SAMPLE_ELEMENTS:
+        if sampled.elements.size >= SAMPLE_ELEMENTS:
             self._expected_error = yardstick.error
-        return yardstick.precision_of(product)
+        return yardstick.precision_of(sampled.elements)
 
     def _why_too_low(self, precision: Precision) -> str:
         allowed = self._problem.allowed_precision
@@ -101,7 +108,8 @@ def lower_precision_of(product: Matrix, problem: Problem) -> str:
         return ""
     rows, columns = _sample(*product.shape)
     a, b = problem.inputs
-    precision = judge.precision(a[rows], b[:, columns], product[np.ix_(rows, columns)])
+    sampled = sampled_product(a[rows], b[:, columns], product[np.ix_(rows, columns)], problem.element)
+    precision = judge.precision_of(sampled, problem, rows, columns)
     if precision is None or not precision.is_lower:
         return ""
     if problem.element.rounds_sums:

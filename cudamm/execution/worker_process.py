@@ -15,51 +15,59 @@ import threading
 from multiprocessing.connection import Connection
 
 
-def _wake_nvml() -> None:
-    """Initialise NVML, so that the later initialisation in `devices` takes no time."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL("libnvidia-ml.so.1").nvmlInit_v2()
-
-
-_CAPABILITY = (75, 76)
-"""CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR of cuda.h."""
-
-
-def _prepare_gpu(device_spec: str) -> None:
+def _prepare_gpu(device_spec: str, element_name: str = "float32") -> None:
     """Initialise the driver, and make the GPU's primary context, which PyCUDA will use.
 
-    Meanwhile another thread compiles cudamm's own kernels. A failure repeats when the GPU is opened, or when
-    the kernels are loaded, and is reported then.
+    Meanwhile another thread compiles cudamm's own kernels, if all GPUs have the same architecture. A failure
+    repeats when the GPU is opened, or when the kernels are loaded, and is reported then.
     """
     kind, _, index = device_spec.partition(":")
     if kind not in ("gpu", "auto") or not (index or "0").isdecimal():
         return
-    threading.Thread(target=_wake_nvml, daemon=True).start()
+    architectures = _architectures()
+    if len(architectures) == 1:
+        arguments = (*architectures, element_name)
+        threading.Thread(target=_compile_own_modules, args=arguments, daemon=True).start()
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return
     device, context = ctypes.c_int(), ctypes.c_void_p()
     if cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), int(index or 0)) == 0:
-        capability = [ctypes.c_int(), ctypes.c_int()]
-        for number, attribute in zip(capability, _CAPABILITY, strict=True):
-            cuda.cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
-        arch = "sm_{}{}".format(*(number.value for number in capability))
-        threading.Thread(target=_compile_own_modules, args=(arch,), daemon=True).start()
         cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
-def _compile_own_modules(arch: str) -> None:
+def _architectures() -> set[str]:
+    """Return the architectures of this machine's GPUs, such as `sm_90`; empty if NVML cannot be used.
+
+    NVML needs some milliseconds for this, and the driver up to a second. NVML does not know which of the GPUs
+    will be opened, because it numbers them in another order. Its later initialisation takes no time.
+    """
+    found = set()
+    with contextlib.suppress(OSError, AttributeError):
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        count, gpu, major, minor = ctypes.c_uint(), ctypes.c_void_p(), ctypes.c_int(), ctypes.c_int()
+        nvml.nvmlInit_v2()
+        nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
+        for number in range(count.value):
+            if nvml.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(gpu)) == 0:
+                nvml.nvmlDeviceGetCudaComputeCapability(gpu, ctypes.byref(major), ctypes.byref(minor))
+                found.add(f"sm_{major.value}{minor.value}")
+    return found
+
+
+def _compile_own_modules(arch: str, element_name: str) -> None:
     from cudamm.devices.own_module import compile_own_modules
     from cudamm.errors import NoDeviceError
+    from cudamm.kernels.method import ELEMENT_TYPES
 
-    with contextlib.suppress(NoDeviceError):
-        compile_own_modules(arch)
+    with contextlib.suppress(NoDeviceError, KeyError):  # an unknown type
+        compile_own_modules(arch, ELEMENT_TYPES[element_name])
 
 
 if __name__ == "__main__":
     # The driver takes as long to start as the imports below, so both run at the same time.
-    threading.Thread(target=_prepare_gpu, args=sys.argv[1:2], daemon=True).start()
+    threading.Thread(target=_prepare_gpu, args=(sys.argv[1], *sys.argv[5:6]), daemon=True).start()
     # With the default of 5 ms, threads that make matrices would often wait for a thread that imports modules.
     sys.setswitchinterval(0.0005)
 

@@ -10,7 +10,7 @@ from cudamm.compile.compile_all import compile_all
 from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu
 from cudamm.compile.program import Program, program
 from cudamm.compile.toolkit import find_nvcc, include_options, run_nvcc
-from cudamm.devices.own_module import CEILINGS, FRESH_INPUTS, SUPPORT, OwnModule
+from cudamm.devices.own_module import CEILINGS, SUPPORT, OwnModule, fresh_inputs
 from cudamm.errors import KernelError
 from cudamm.kernels.ladder import methods
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -55,7 +55,12 @@ def test_a_method_compiles_and_spills_no_register(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "arch"),
-    [(SUPPORT, "sm_90"), (FRESH_INPUTS, "sm_90"), (CEILINGS, "sm_90a"), (CEILINGS, "sm_75")],
+    [
+        (SUPPORT, "sm_90"),
+        *((fresh_inputs(element), "sm_90") for element in ELEMENT_TYPES.values()),
+        (CEILINGS, "sm_90a"),
+        (CEILINGS, "sm_75"),
+    ],
 )
 def test_the_gpu_devices_own_kernels_compile(
     needs_nvcc: None, module: OwnModule, arch: str, tmp_path: Path
@@ -64,5 +69,7 @@ def test_the_gpu_devices_own_kernels_compile(
     assert nvcc is not None
     cubin, source = tmp_path / "kernels.cubin", tmp_path / "kernels.cu"
     source.write_text(module.text)
-    run_nvcc(nvcc, "-cubin", f"-arch={arch}", *include_options(nvcc), "-o", str(cubin), str(source))
+    run_nvcc(
+        nvcc, "-cubin", f"-arch={arch}", *module.macros, *include_options(nvcc), "-o", str(cubin), str(source)
+    )
     assert cubin.read_bytes().startswith(b"\x7fELF")

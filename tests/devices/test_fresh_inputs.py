@@ -132,7 +132,8 @@ def dtype_of_c(name: str) -> np.dtype[Any]:
 
 def text(template: str, dtype: str, **values: Any) -> str:
     c, r = ELEMENT_TYPES[dtype].c_name, ELEMENT_TYPES[dtype].of_results.c_name
-    return template.format(type=dtype, c=c, r=r, **values).replace("%s", SOURCE)
+    source = f"#define ELEMENT {c}\n#define RESULT {r}\n{SOURCE}"
+    return template.format(type=dtype, c=c, r=r, **values).replace("%s", source)
 
 
 def stream_values(of_stream: ElementStream, size_bytes: int) -> dict[str, int]:
@@ -309,31 +310,64 @@ def test_a_matrix_times_a_vector(
         assert run.product().tolist() == expected.astype(dtype_of_c(dtype)).tolist()
 
 
-GATHERED = """// entry: under_test
+SAMPLED = """// entry: under_test
 // threads: 64
 // grid: 2
-// args: A, C
+// args: A, B, C
 // types: {type}
+// initial-c: 0
 
 %s
-__device__ int rows[] = {{3, 7, 12}};
-__device__ int columns[] = {{0, 5, 8, 21}};
-__global__ void under_test(const {c} *A, {r} *C) {{
-    gather(A, Strides{{{row}, {column}}}, rows, 3, columns, 4, C);
+__device__ int rows[] = {{3, 7, 12}}, columns[] = {{0, 5, 8, 21}}, launches;
+__device__ double sampled[48];
+__global__ void under_test(const {c} *A, const {c} *B, {r} *C) {{
+    const int launch = launches / 2;
+    if (launch == 0)
+        sample_product(A, Strides{{{a_row}, {a_column}}}, B, Strides{{22, 1}}, C, Strides{{22, 1}}, rows, 3,
+                       columns, 4, {k}, sampled);
+    else if (blockIdx.x == 0 && threadIdx.x < 48) C[threadIdx.x] = sampled[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(&launches, 1);
 }}
 """
 
 
-@pytest.mark.sampled(6)
-@pytest.mark.parametrize(("row", "column"), [(22, 1), (1, 13)])
-def test_a_sample_has_the_elements_of_its_rows_and_columns(
-    device: Device[Any], open_run: Kernel, write_kernel: Kernel, row: int, column: int
+@pytest.mark.parametrize("dtype", ONE_AND_LONG)
+@pytest.mark.parametrize("by_column", [False, True])
+def test_a_sample_has_elements_and_the_exact_sums_of_their_terms(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str, by_column: bool
 ) -> None:
-    a = np.arange(13 * 22, dtype=np.float32).reshape(13, 22)
-    source = write_kernel(text(GATHERED, "float32", row=row, column=column))
-    with open_run(device, source, "13x4x22", "float32") as run:
-        run.load(a, np.zeros((22, 4), np.float32))
+    m, n, k, rows, columns = 13, 22, 5, [3, 7, 12], [0, 5, 8, 21]
+    random = np.random.default_rng(4)
+    a, b, c = (
+        random.integers(-3, 4, shape).astype(of_type)
+        for shape, of_type in (
+            ((m, k), dtype_of(dtype)), ((k, n), dtype_of(dtype)), ((m, n), dtype_of_c(dtype)),
+        )
+    )  # fmt: skip
+    a_row, a_column = (1, m) if by_column else (k, 1)
+    source = text(SAMPLED, dtype, a_row=a_row, a_column=a_column, k=k)
+    with open_run(device, write_kernel(source), f"{m}x{n}x{k}", dtype) as run:
+        run.load(np.ascontiguousarray(a.T).reshape(m, k) if by_column else a, b)
+        run.load_output(c)
         run.launch()
-        gathered = run.product().reshape(-1)[:12].reshape(3, 4)
-    matrix = a if column == 1 else a.reshape(-1).reshape((13, 22), order="F")
-    assert np.array_equal(gathered, matrix[np.ix_([3, 7, 12], [0, 5, 8, 21])])
+        run.launch()
+        sampled = run.product().reshape(-1)[:48].reshape(4, 3, 4).astype(np.float64)
+    a, b, c = a.astype(np.float64)[rows], b.astype(np.float64)[:, columns], c.astype(np.float64)
+    expected = c[np.ix_(rows, columns)], a @ b, np.zeros((3, 4)), a**2 @ b**2
+    assert np.array_equal(sampled, expected)
+
+
+def test_a_sample_of_float64_has_the_rest_of_its_sums(
+    device: Device[Any], open_run: Kernel, write_kernel: Kernel
+) -> None:
+    """One is lost beside 2⁶⁰, and comes back in the low part."""
+    a, b = np.zeros((13, 5)), np.zeros((5, 22))
+    a[7, :3], b[:3, 8] = (2.0**60, 1, -(2.0**60)), 1
+    source = text(SAMPLED, "float64", a_row=5, a_column=1, k=5)
+    with open_run(device, write_kernel(source), "13x22x5", "float64") as run:
+        run.load(a, b)
+        run.launch()
+        run.launch()
+        sampled = run.product().reshape(-1)[:48].reshape(4, 3, 4)
+    assert (sampled[1, 1, 2], sampled[2, 1, 2]) == (0, 1)

@@ -150,7 +150,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
 
     def load(module: OwnModule, arch: str) -> Any:
         assert arch == "sm_90"
-        return SimpleNamespace(get_function=Function) if module == CEILINGS else driver.module()
+        return SimpleNamespace(get_function=Function) if module == CEILINGS else driver.module(module)
 
     monkeypatch.setattr("cudamm.devices.own_module.OwnModule.load", load)
     monkeypatch.setattr("cudamm.devices.gpu_ceilings.nvcc", lambda: SimpleNamespace(release=(13, 0)))

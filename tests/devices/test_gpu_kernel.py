@@ -66,7 +66,9 @@ def test_pointers_to_tensor_maps_and_to_arrays_of_files_get_addresses_in_device_
     driver, function = FakeDriver(), Function()
     monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: driver)
     monkeypatch.setattr("cudamm.devices.gpu_device.open_monitor", lambda bus: None)
-    monkeypatch.setattr("cudamm.devices.own_module.OwnModule.load", lambda module, arch: driver.module())
+    monkeypatch.setattr(
+        "cudamm.devices.own_module.OwnModule.load", lambda module, arch: driver.module(module)
+    )
     monkeypatch.setattr("cudamm.devices.gpu_device.encode", encoded)
     source = program(Variant(read_method(write_kernel(TWO_MAPS)), ()), FLOAT32, True)
     cubin = compile_for_gpu(source, "sm_90")

@@ -10,28 +10,32 @@ from pathlib import Path
 import pytest
 
 from cudamm.compile.nvcc_compiler import made_by_nvcc
-from cudamm.devices.own_module import CEILINGS, FRESH_INPUTS, OWN_MODULES, SUPPORT, compile_own_modules
+from cudamm.devices.own_module import CEILINGS, SUPPORT, compile_own_modules, fresh_inputs, own_modules
 from cudamm.errors import NoDeviceError
+from cudamm.kernels.method import ELEMENT_TYPES
 
 pytestmark = pytest.mark.usefixtures("needs_nvcc", "own_cache")
 
+FLOAT32 = ELEMENT_TYPES["float32"]
+MODULES = own_modules(FLOAT32)
+
 
 def test_all_are_compiled_at_the_same_time_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    together, compiled = threading.Barrier(len(OWN_MODULES)), set()
+    together, compiled = threading.Barrier(len(MODULES)), set()
 
     def compile_with_the_others(command: Sequence[str], source: str, suffix: str) -> tuple[bytes, str]:
         together.wait(timeout=60)
         compiled.add((command[1], "wgmma.mma_async" in source))
         return made_by_nvcc(command, source, suffix)
 
-    monkeypatch.setattr("cudamm.devices.own_module.CORES", len(OWN_MODULES))
+    monkeypatch.setattr("cudamm.devices.own_module.CORES", len(MODULES))
     monkeypatch.setattr("cudamm.devices.own_module.made_by_nvcc", compile_with_the_others)
-    compile_own_modules("sm_90")
+    compile_own_modules("sm_90", FLOAT32)
     # Only code for sm_90a may use wgmma.
     assert compiled == {("-arch=sm_90", False), ("-arch=sm_90a", True)}
     monkeypatch.setattr("cudamm.devices.own_module.made_by_nvcc", None)
-    compile_own_modules("sm_90")
-    for module in OWN_MODULES:
+    compile_own_modules("sm_90", FLOAT32)
+    for module in MODULES:
         assert module.image("sm_90").startswith(b"\x7fELF")
 
 
@@ -61,9 +65,9 @@ def test_one_that_does_not_compile_is_reported_when_it_is_needed(
 ) -> None:
     for name in SUPPORT.files:
         (tmp_path / name).write_text("not C++\n")
-    for name in (*FRESH_INPUTS.files[1:], *CEILINGS.files):
+    for name in (*fresh_inputs(FLOAT32).files[1:], *CEILINGS.files):
         (tmp_path / name).write_text("")
     monkeypatch.setattr("cudamm.devices.own_module.FOLDER", tmp_path)
-    compile_own_modules("sm_90")
+    compile_own_modules("sm_90", FLOAT32)
     with pytest.raises(NoDeviceError, match="nvcc does not work: does not compile"):
         SUPPORT.load("sm_90")

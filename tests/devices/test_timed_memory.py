@@ -62,7 +62,9 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     driver = FakeDriver()
     monkeypatch.setattr("cudamm.devices.gpu_device.import_driver", lambda: driver)
     monkeypatch.setattr("cudamm.devices.gpu_device.open_monitor", lambda bus: None)
-    monkeypatch.setattr("cudamm.devices.own_module.OwnModule.load", lambda module, arch: driver.module())
+    monkeypatch.setattr(
+        "cudamm.devices.own_module.OwnModule.load", lambda module, arch: driver.module(module)
+    )
     return driver
 
 
@@ -269,9 +271,10 @@ def test_a_sample_of_a_launch_has_the_elements_of_its_problem(timed: Any, column
     )
     opened.run.redraw(problem)
     opened.run.time([Slot(300)], cold=True)
-    a, b, c = opened.run.timed_elements(problem, 0, rows, columns)
-    assert np.array_equal(a, problem.inputs[0][rows]) and np.array_equal(b, problem.inputs[1][:, columns])
-    assert c == pytest.approx(problem.reference[0][np.ix_(rows, columns)], abs=1e-4)
+    sampled = opened.run.sampled_timed_product(problem, 0, rows, columns)
+    exact = problem.reference[0][np.ix_(rows, columns)]
+    assert sampled.high == pytest.approx(exact, abs=1e-12)
+    assert sampled.elements == pytest.approx(exact, abs=1e-4)
 
 
 def test_memory_that_does_not_suffice_is_an_error(timed: Any, driver: FakeDriver) -> None:

@@ -13,6 +13,7 @@ from cudamm.kernels.input_kinds import has_kind
 from cudamm.kernels.ladder import ladder
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.reference_product import sampled_product
 
 pytestmark = pytest.mark.gpu
 
@@ -85,14 +86,24 @@ KINDS_OF_TYPES = [
 
 @pytest.mark.parametrize("column_major", [(), ("A", "B", "C")])
 @pytest.mark.parametrize(("dtype", "kind"), KINDS_OF_TYPES)
-def test_inputs_that_the_gpu_draws_are_those_of_the_host(gpu, open_run, dtype, kind, column_major):
+def test_the_gpu_draws_the_inputs_of_the_host_and_adds_their_products_as_exactly(
+    gpu, open_run, dtype, kind, column_major
+):
+    """An input that differs in its last bit would change a sum by more than is allowed."""
     with open_run(gpu, ONLY_METHODS.get(dtype, "naive"), "37x24x28", dtype) as run:
         run.plan = dataclasses.replace(run.plan, column_major=column_major)
         of_host = Problem(Shape(37, 24, 28), ELEMENT_TYPES[dtype], 3, input_kind=kind)
         problem = of_host.redrawn(5, run.plan.shape, column_major, 300)
         run.redraw(problem, place=7)
-        a, b, _ = run.timed_elements(problem, 0, np.arange(37, dtype=np.int32), np.arange(24, dtype=np.int32))
-    assert np.array_equal(a, problem.inputs[0]) and np.array_equal(b, problem.inputs[1])
+        assert run.time([Slot(300)], cold=True) > 0
+        rows, columns = np.arange(37, dtype=np.int32), np.arange(24, dtype=np.int32)
+        on_gpu = run.sampled_timed_product(problem, 0, rows, columns)
+        c = run.timed_product(0)
+    on_host = sampled_product(*problem.inputs, c, problem.element)
+    assert np.array_equal(on_gpu.elements, on_host.elements)
+    difference = (on_gpu.high - on_host.high) + (on_gpu.low - on_host.low)
+    assert np.abs(difference).max() <= 2.0 ** (-90 if dtype == "float64" else -45) * on_host.squares.max()
+    assert on_gpu.squares == pytest.approx(on_host.squares, rel=1e-13)
 
 
 @pytest.mark.parametrize(("dtype", "kind"), KINDS_OF_TYPES)

@@ -113,7 +113,7 @@ __device__ void count_unlike(const T *memory, word64 bytes, Stream stream, word6
 // A sum of products and the sum of their sizes. Products of float or int are exact in double.
 template <typename T>
 struct Sum {
-    double value = 0, size = 0;
+    double value = 0, rest = 0, size = 0;  // `rest` stays 0
 
     __device__ void add(T a, T b) {
         const double term = to_double(a) * to_double(b);
@@ -223,50 +223,72 @@ __device__ void times_vector(const T *matrix, Strides strides, const double *x, 
     }
 }
 
-// ---- A sample of a matrix -----------------------------------------------------------------------------
+// ---- A sample of a product ----------------------------------------------------------------------------
 
-// Copies the elements of some rows and some columns, row by row, for the host.
-template <typename T>
-__device__ void gather(const T *matrix, Strides strides, const int *rows, int row_count, const int *columns,
-                       int column_count, T *elements) {
-    const word64 count = (word64)row_count * column_count, threads = (word64)gridDim.x * blockDim.x;
-    for (word64 i = blockIdx.x * (word64)blockDim.x + threadIdx.x; i < count; i += threads) {
+// Writes some elements of C (count of them, row by row), then the high and the low parts of their sums of higher
+// precision, and the sums of their squared products: 4 x count numbers for the host, which finds the precision of C.
+template <typename T, typename R>
+__device__ void sample_product(const T *a, Strides a_strides, const T *b, Strides b_strides, const R *c,
+                               Strides c_strides, const int *rows, int row_count, const int *columns,
+                               int column_count, int k, double *sampled) {
+    const int count = row_count * column_count, threads = gridDim.x * blockDim.x;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += threads) {
         const word64 row = rows[i / column_count], column = columns[i % column_count];
-        elements[i] = matrix[row * strides.row + column * strides.column];
+        Sum<T> sum;
+        double squares = 0;
+#pragma unroll 8
+        for (word64 step = 0; step < k; ++step) {
+            const T x = a[row * a_strides.row + step * a_strides.column];
+            const T y = b[step * b_strides.row + column * b_strides.column];
+            const double term = to_double(x) * to_double(y);
+            sum.add(x, y);
+            squares += term * term;
+        }
+        sampled[i] = to_double(c[row * c_strides.row + column * c_strides.column]);
+        sampled[count + i] = sum.value;
+        sampled[2 * count + i] = sum.rest;
+        sampled[3 * count + i] = squares;
     }
 }
 
-// ---- The kernels, for each element type ---------------------------------------------------------------
+// ---- The kernels, for one element type ----------------------------------------------------------------
 
-// Matrices A and B have elements of type T, and C of type R.
-#define KERNELS_FOR(T, R, name)                                                                                      \
-    extern "C" __global__ void draw_##name(T *memory, word64 bytes, word64 first, word64 second, int distribution,  \
-                                           int largest) {                                                           \
-        draw(memory, bytes, Stream{{first, second}, distribution, largest});                                        \
-    }                                                                                                               \
-    extern "C" __global__ void count_unlike_##name(const T *memory, word64 bytes, word64 first, word64 second,      \
-                                                   int distribution, int largest, word64 *unlike) {                 \
-        count_unlike(memory, bytes, Stream{{first, second}, distribution, largest}, unlike);                        \
-    }                                                                                                               \
-    extern "C" __global__ void judge_rows_##name(const T *a, int a_row, int a_column, const T *b, int b_row,        \
-                                                 int b_column, const R *c, int c_row, int c_column, const int *rows, \
-                                                 int row_count, int n, int k, double gamma, double rounding,        \
-                                                 double least, FoundRows *found) {                                  \
-        judge_rows(a, Strides{a_row, a_column}, b, Strides{b_row, b_column}, c, Strides{c_row, c_column}, rows,     \
-                   row_count, n, k, gamma, rounding, least, found);                                                                  \
-    }                                                                                                               \
-    extern "C" __global__ void times_vector_##name(const T *matrix, int row, int column, const double *x, double *y, \
-                                                   double *squares, int rows, int cols) {                           \
-        times_vector(matrix, Strides{row, column}, x, y, squares, rows, cols);                                      \
-    }                                                                                                               \
-    extern "C" __global__ void gather_##name(const T *matrix, int row, int column, const int *rows, int row_count,  \
-                                             const int *columns, int column_count, T *elements) {                   \
-        gather(matrix, Strides{row, column}, rows, row_count, columns, column_count, elements);                     \
-    }
+// nvcc gets the types as options: that of the elements of A and B, and that of the elements of C.
+typedef ELEMENT Element;
+typedef RESULT Result;
 
-KERNELS_FOR(float, float, float32)
-KERNELS_FOR(double, double, float64)
-KERNELS_FOR(int, int, int32)
-KERNELS_FOR(__half, __half, float16)
-KERNELS_FOR(__nv_bfloat16, __nv_bfloat16, bfloat16)
-KERNELS_FOR(__nv_fp8_e4m3, __nv_bfloat16, float8_e4m3)
+extern "C" __global__ void draw(Element *memory, word64 bytes, word64 first, word64 second, int distribution,
+                                int largest) {
+    draw(memory, bytes, Stream{{first, second}, distribution, largest});
+}
+
+extern "C" __global__ void count_unlike(const Element *memory, word64 bytes, word64 first, word64 second,
+                                        int distribution, int largest, word64 *unlike) {
+    count_unlike(memory, bytes, Stream{{first, second}, distribution, largest}, unlike);
+}
+
+extern "C" __global__ void judge_rows(const Element *a, int a_row, int a_column, const Element *b, int b_row,
+                                      int b_column, const Result *c, int c_row, int c_column, const int *rows,
+                                      int row_count, int n, int k, double gamma, double rounding, double least,
+                                      FoundRows *found) {
+    judge_rows(a, Strides{a_row, a_column}, b, Strides{b_row, b_column}, c, Strides{c_row, c_column}, rows,
+               row_count, n, k, gamma, rounding, least, found);
+}
+
+extern "C" __global__ void input_times_vector(const Element *matrix, int row, int column, const double *x, double *y,
+                                              double *squares, int rows, int cols) {
+    times_vector(matrix, Strides{row, column}, x, y, squares, rows, cols);
+}
+
+extern "C" __global__ void result_times_vector(const Result *matrix, int row, int column, const double *x, double *y,
+                                               double *squares, int rows, int cols) {
+    times_vector(matrix, Strides{row, column}, x, y, squares, rows, cols);
+}
+
+extern "C" __global__ void sample_product(const Element *a, int a_row, int a_column, const Element *b, int b_row,
+                                          int b_column, const Result *c, int c_row, int c_column, const int *rows,
+                                          int row_count, const int *columns, int column_count, int k,
+                                          double *sampled) {
+    sample_product(a, Strides{a_row, a_column}, b, Strides{b_row, b_column}, c, Strides{c_row, c_column}, rows,
+                   row_count, columns, column_count, k, sampled);
+}

@@ -19,7 +19,7 @@ from cudamm.kernels.launch_plan import Launch, Limits, unsupported_reason
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import Execution, MatrixName, Method, dtype_of_results
 from cudamm.kernels.problem import Matrix, Problem
-from cudamm.kernels.reference_product import SampledProduct, sampled_product
+from cudamm.kernels.sampled_product import SampledProduct, sampled_product
 
 Region = npt.NDArray[np.uint8]
 Compiled = TypeVar("Compiled")
@@ -338,10 +338,14 @@ class Run(ABC):
     def sampled_timed_product(
         self, problem: Problem, output: int, rows: Matrix, columns: Matrix
     ) -> SampledProduct:
-        """Return the elements of C in some rows and columns after a timed launch, and their exact sums."""
-        a, b = problem.inputs
-        elements = self.timed_product(output)[np.ix_(rows, columns)]
-        return sampled_product(a[rows], b[:, columns], elements, problem.element)
+        """Return elements of C after a timed launch, and the sums that they should be.
+
+        Args:
+            problem: the launch's problem, with its window.
+            output: the output of its slot.
+            rows, columns: the numbers of the elements' rows and columns, int32.
+        """
+        return sampled_product(problem, self.timed_product(output), rows, columns)
 
     def check_timed_memory(self, problem: Problem, output: int) -> None:
         """Raise DamagedMemoryError if timed launches wrote outside of an output or into an input."""
@@ -384,10 +388,13 @@ class Run(ABC):
         """Free the memory."""
 
     def sampled_product(self, problem: Problem, rows: Matrix, columns: Matrix) -> SampledProduct:
-        """Return the elements of C in some rows and columns after the last launch, and their exact sums."""
-        a, b = problem.inputs
-        elements = self.product()[np.ix_(rows, columns)]
-        return sampled_product(a[rows], b[:, columns], elements, problem.element)
+        """Return elements of C after the last launch, and the sums that they should be.
+
+        Args:
+            problem: the problem whose inputs are loaded.
+            rows, columns: the numbers of the elements' rows and columns, int32.
+        """
+        return sampled_product(problem, self.product(), rows, columns)
 
     def product(self) -> Matrix:
         """Return C after the last launch, with its padding."""

@@ -56,7 +56,7 @@ from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, Execution, MatrixName, Method, dtype_of_results
 from cudamm.kernels.parameter_types import TENSOR_MAP_POINTER_LETTER, each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
-from cudamm.kernels.reference_product import SampledProduct
+from cudamm.kernels.sampled_product import SampledProduct
 
 SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
 """Maximum shared memory of a block, in bytes, for which the kernel needs no function attribute."""
@@ -186,12 +186,11 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
 
     def fresh_inputs(self, element: ElementType) -> FreshInputs:
         """Return the kernels of cudamm itself that make inputs of timed launches, and judge the products."""
-        if element.name not in self._fresh_inputs:
+        stored = element.of_memory
+        if stored.name not in self._fresh_inputs:
             multiprocessors = self.info.properties["multiprocessors"]
-            self._fresh_inputs[element.name] = FreshInputs(
-                import_driver(), self.arch, multiprocessors, element
-            )
-        return self._fresh_inputs[element.name]
+            self._fresh_inputs[stored.name] = FreshInputs(import_driver(), self.arch, multiprocessors, stored)
+        return self._fresh_inputs[stored.name]
 
     def clock_mhz(self) -> int | None:
         """Return the current clock of the multiprocessors, from NVML; None if it cannot be read."""
@@ -318,12 +317,14 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
     def make_ready(self, problem: Problem) -> None:
         """Make the reference and the error bound of a problem, in device memory if possible.
 
-        The GPU computes the reference of a large problem.
+        The GPU computes the reference of a large problem. cudamm's own kernels are loaded too: nvcc may have
+        to compile them, and later the kernel's time limit holds.
         """
-        # nvcc may have to compile them, and later the kernel's time limit holds.
-        _ = self.support, self.fresh_inputs(problem.element)
-        if _can_judge(problem):
-            with contextlib.suppress(KernelError):  # if device memory has no room, the host judges
+        # A host method needs no kernels. A run on the GPU raises the same error if they cannot be loaded. If
+        # device memory has no room, the host judges.
+        with contextlib.suppress(NoDeviceError, KernelError):
+            _ = self.support, self.fresh_inputs(problem.element)
+            if _can_judge(problem):
                 self.reference(problem)
                 return
         super().make_ready(problem)
@@ -684,12 +685,12 @@ class _GpuRun(Run):
     def sampled_timed_product(
         self, problem: Problem, output: int, rows: Matrix, columns: Matrix
     ) -> SampledProduct:
-        """Return the elements of C in some rows and columns after a timed launch, and their exact sums."""
+        """Return elements of C after a timed launch, and the sums that they should be."""
         with _driver_errors():
             return self._timed_memory.sampled_product(problem, output, rows, columns)
 
     def sampled_product(self, problem: Problem, rows: Matrix, columns: Matrix) -> SampledProduct:
-        """Return the elements of C in some rows and columns after the last launch, and their exact sums."""
+        """Return elements of C after the last launch, and the sums that they should be."""
         places = {name: Place(self._address(name), layout) for name, layout in self.layouts.items()}
         kernels = self._device.fresh_inputs(problem.element)
         with _driver_errors():

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from cudamm.devices.own_kernels import OwnKernels
-from cudamm.devices.own_module import fresh_inputs
+from cudamm.devices.own_module import fresh_inputs_module
 from cudamm.errors import NoDeviceError
 from cudamm.kernels.error_bound import RoundingOfSums
 from cudamm.kernels.method import ElementType, MatrixName
 from cudamm.kernels.random_elements import normal_quantiles
-from cudamm.kernels.reference_product import Matrix, SampledProduct
+from cudamm.kernels.reference_product import Matrix
+from cudamm.kernels.sampled_product import SampledProduct
 
 EDGE = 32
 """Number of rows and of columns of a block of `judge_rows`."""
@@ -31,7 +32,7 @@ class FreshInputs(OwnKernels):
 
     def __init__(self, cuda: Any, arch: str, multiprocessors: int, element: ElementType) -> None:
         """Load the kernels. Raises NoDeviceError if they cannot be compiled or loaded."""
-        super().__init__(cuda, fresh_inputs(element), arch, multiprocessors)
+        super().__init__(cuda, fresh_inputs_module(element), arch, multiprocessors)
         try:
             quantiles, _ = self._module.get_global("normal_quantiles")
             cuda.memcpy_htod(quantiles, normal_quantiles())
@@ -105,7 +106,7 @@ class FreshInputs(OwnKernels):
     def sample_product(
         self, matrices: Sequence[int], rows: Matrix, columns: Matrix, k: int
     ) -> SampledProduct:
-        """Return the elements of C in some rows and columns, and their sums of higher precision.
+        """Return the elements of C in some rows and columns, and the sums that they should be.
 
         Args:
             matrices: A, B and C.

@@ -18,7 +18,7 @@ from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName
 from cudamm.kernels.problem import Matrix, Problem
 from cudamm.kernels.random_elements import WINDOW_BYTES, ElementStream
-from cudamm.kernels.reference_product import SampledProduct
+from cudamm.kernels.sampled_product import SampledProduct
 
 PLACES = 256
 """Number of places for each matrix, one every WINDOW_BYTES."""
@@ -160,7 +160,7 @@ class TimedMemory:
         return {name: Place(addresses[name], layout) for name, layout in self._layouts.items()}
 
     def sampled_product(self, problem: Problem, output: int, rows: Matrix, columns: Matrix) -> SampledProduct:
-        """Return the elements of an output in some rows and columns, and their exact sums."""
+        """Return the elements of an output in some rows and columns, and the sums that they should be."""
         places = self._places(problem, output)
         return self._fresh_inputs.sample_product(arguments_of(places), rows, columns, problem.shape.k)
 

@@ -1,6 +1,6 @@
 """Modules of cudamm's own kernels: they draw inputs, time and judge other kernels, and measure a GPU's peaks.
 
-nvcc needs a second or two for each of them. A worker process compiles all of them at once, while its GPU is
+nvcc needs a second or two for each of them. A worker process compiles them at the same time, while its GPU is
 being opened, and nvcc compiles the kernels to measure (`compile_own_modules`).
 """
 
@@ -75,19 +75,21 @@ SUPPORT = OwnModule(("elements.cu", "support.cu"))
 CEILINGS = OwnModule(("ceilings.cu",), uses_wgmma=True)
 
 
-def fresh_inputs(element: ElementType) -> OwnModule:
+def fresh_inputs_module(element: ElementType) -> OwnModule:
     """Return the module of `fresh_inputs.cu` for an element type."""
     macros = f"-DELEMENT={element.c_name}", f"-DRESULT={element.of_results.c_name}"
     return OwnModule(("elements.cu", "fresh_inputs.cu"), macros)
 
 
 def own_modules(element: ElementType) -> tuple[OwnModule, ...]:
-    """Return all modules that a problem of an element type needs."""
-    return SUPPORT, fresh_inputs(element), CEILINGS
+    """Return the modules for the measurement of products of an element type."""
+    return SUPPORT, fresh_inputs_module(element), CEILINGS
 
 
 def compile_own_modules(arch: str, element: ElementType) -> None:
-    """Compile all modules at the same time. An error of one is raised later, when the module is loaded.
+    """Compile the modules for an element type at the same time.
+
+    An error of one is raised later, when the module is loaded.
 
     Raises:
         NoDeviceError: nvcc is not found, or does not work.

@@ -8,7 +8,6 @@ constants.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -17,7 +16,8 @@ import numpy.typing as npt
 
 from cudamm.kernels.error_bound import rounding_of_sums
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType
-from cudamm.kernels.reference_product import Matrix, sum_of_squared_terms
+from cudamm.kernels.reference_product import Matrix
+from cudamm.kernels.sampled_product import SampledProduct, sum_of_squared_terms
 
 SAMPLE_ELEMENTS = 4096
 """Minimum number of elements of a sample; smaller products are sampled whole."""
@@ -267,11 +267,10 @@ def yardstick_of(
         return None
     of_sums = element.of_sums.dtype
     a, b = a.astype(of_sums, copy=False), b.astype(of_sums, copy=False)
-    squares = sum_of_squared_terms(a, b)
-    yardstick = yardstick_with(math.nan, element, reference_high, reference_low, squares)
-    if yardstick is None:
+    terms_norm = np.sqrt(sum_of_squared_terms(a, b))
+    chosen, rounding = _with_terms(terms_norm, element), rounding_of_sums(element)
+    if chosen is None:
         return None
-    terms_norm, chosen, rounding = yardstick.terms_norm, yardstick.chosen, rounding_of_sums(element)
     unit, k = ROUNDING_ERROR * float(np.finfo(of_sums).eps) / 2, a.shape[1]
     expected = [
         _relative_rms(_growth_in_random_order(terms_norm, reference_high, k) * unit, terms_norm, chosen)
@@ -290,28 +289,35 @@ def yardstick_of(
     if element.rounds_inputs:
         of_cutting = _errors_of_cutting(a, b, element.significant_bits, reference_high, terms_norm)
         errors.append(max(_relative_rms(error, terms_norm, chosen) for error in of_cutting))
-    return dataclasses.replace(yardstick, error=math.hypot(*errors))
+    error = math.hypot(*errors)
+    return Yardstick(element, reference_high, reference_low, terms_norm, chosen, error)
 
 
-def yardstick_with(
-    error: float, element: ElementType, reference_high: Matrix, reference_low: Matrix, squares: Matrix
-) -> Yardstick | None:
-    """Return a yardstick whose error is known from another sample; None if no element has terms other than 0.
+def yardstick_with_error(error: float, sampled: SampledProduct, element: ElementType) -> Yardstick | None:
+    """Return the yardstick of a sample whose expected error is that of another sample.
+
+    Return None if no element has terms other than 0.
 
     Args:
-        error: that of the yardstick of a sample of inputs of the same kind.
-        reference_high: high part of the exact elements (r x c).
-        reference_low: low part of the exact elements.
-        squares: Σ a² b² of each element.
+        error: the error of the other yardstick, whose inputs are of the same kind, and whose K is the same.
+    """
+    terms_norm = np.sqrt(sampled.squares)
+    chosen = _with_terms(terms_norm, element)
+    if chosen is None:
+        return None
+    return Yardstick(element, sampled.high, sampled.low, terms_norm, chosen, error)
+
+
+def _with_terms(terms_norm: Matrix, element: ElementType) -> Matrix | None:
+    """Return a mask of the elements that have terms other than 0.
+
+    Return None if no element has one, or if a norm is infinite.
     """
     limits, rounding = np.finfo(element.of_sums.dtype), rounding_of_sums(element)
-    terms_norm = np.sqrt(squares)
     # Errors of numbers below the normal range are absolute, not relative.
     least_normal = rounding.least / rounding.relative if rounding.relative else 0.0
-    chosen = terms_norm > max(float(limits.tiny) / float(limits.eps) ** 2, least_normal)
-    if not chosen.any() or not np.isfinite(terms_norm).all():
-        return None
-    return Yardstick(element, reference_high, reference_low, terms_norm, chosen, error)
+    chosen: Matrix = terms_norm > max(float(limits.tiny) / float(limits.eps) ** 2, least_normal)
+    return chosen if chosen.any() and np.isfinite(terms_norm).all() else None
 
 
 def _relative_rms(error: Matrix, terms_norm: Matrix, chosen: Matrix) -> float:

@@ -10,16 +10,18 @@ import numpy as np
 from cudamm.devices.device import Run
 from cudamm.execution.case import Verdict
 from cudamm.execution.precision import (
+    SAMPLE_EDGE,
     SAMPLE_ELEMENTS,
     Precision,
     choose_sample,
     describe,
     yardstick_of,
-    yardstick_with,
+    yardstick_with_error,
 )
 from cudamm.kernels.lower_precision import FORMAT_OF_TYPE, PRODUCT_BITS
-from cudamm.kernels.problem import UNSCALED, Matrix, Problem
-from cudamm.kernels.reference_product import SampledProduct, sampled_product
+from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
+from cudamm.kernels.reference_product import reference_product
+from cudamm.kernels.sampled_product import SampledProduct, sampled_product
 
 FEWEST_BITS = 6.5
 """Fewest bits for which errors beyond the bound are taken for a precision; those of bfloat16 are 7.8."""
@@ -36,8 +38,7 @@ class PrecisionJudge:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        # The expected error takes long to compute. On many elements it hardly depends on the inputs.
-        self._expected_error: float | None = None
+        self._expected_errors: dict[int, float | None] = {}
 
     def judged(self, verdict: Verdict, run: Run) -> Verdict:
         """Return the verdict on a product within its bound, with the precision of the last launch."""
@@ -63,8 +64,7 @@ class PrecisionJudge:
             return ""
         rows, columns = _sample(self._problem.shape.m, self._problem.shape.n)
         sampled = run.sampled_timed_product(problem, output, rows, columns)
-        # Of a copy: the inputs of a launch must not stay in the host's memory.
-        precision = self.precision_of(sampled, dataclasses.replace(problem), rows, columns)
+        precision = self.precision_of(sampled, problem, rows, columns)
         return self._why_too_low(precision) if precision is not None else ""
 
     @property
@@ -77,18 +77,35 @@ class PrecisionJudge:
     def precision_of(
         self, sampled: SampledProduct, problem: Problem, rows: Matrix, columns: Matrix
     ) -> Precision | None:
-        """Return the precision of sampled elements of a problem's product; None if it is not known."""
-        element, exact = self._problem.element, (sampled.high, sampled.low)
-        if self._expected_error is None:
-            a, b = problem.inputs
-            yardstick = yardstick_of(a[rows], b[:, columns], *exact, element.name)
-        else:
-            yardstick = yardstick_with(self._expected_error, element, *exact, sampled.squares)
-        if yardstick is None:
-            return None
+        """Return the precision of sampled elements of a product; None if it is not known.
+
+        Args:
+            problem: the product's problem, which may have another draw and a padded shape.
+            rows, columns: the numbers of the elements' rows and columns.
+        """
+        element = self._problem.element
         if sampled.elements.size >= SAMPLE_ELEMENTS:
-            self._expected_error = yardstick.error
-        return yardstick.precision_of(sampled.elements)
+            error = self._expected_error(problem.shape.k)
+            yardstick = None if error is None else yardstick_with_error(error, sampled, element)
+        else:
+            # Without a copy, the launch's problem would keep its inputs in memory.
+            a, b = (problem if problem.has_inputs else dataclasses.replace(problem)).inputs
+            yardstick = yardstick_of(a[rows], b[:, columns], sampled.high, sampled.low, element.name)
+        return yardstick.precision_of(sampled.elements) if yardstick is not None else None
+
+    def _expected_error(self, k: int) -> float | None:
+        """Return the expected error of products of a K; None if no element has terms other than 0.
+
+        The error takes long to compute. On as many elements as a sample has, it hardly depends on the inputs,
+        so it is computed once, of inputs of the same kind.
+        """
+        if k not in self._expected_errors:
+            shape = Shape(SAMPLE_EDGE, SAMPLE_EDGE, k)
+            a, b = dataclasses.replace(self._problem, shape=shape, window=0, column_major=()).inputs
+            element = self._problem.element
+            yardstick = yardstick_of(a, b, *reference_product(a, b, element), element.name)
+            self._expected_errors[k] = None if yardstick is None else yardstick.error
+        return self._expected_errors[k]
 
     def _why_too_low(self, precision: Precision) -> str:
         allowed = self._problem.allowed_precision
@@ -107,9 +124,7 @@ def lower_precision_of(product: Matrix, problem: Problem) -> str:
     if not judge.applies:
         return ""
     rows, columns = _sample(*product.shape)
-    a, b = problem.inputs
-    sampled = sampled_product(a[rows], b[:, columns], product[np.ix_(rows, columns)], problem.element)
-    precision = judge.precision_of(sampled, problem, rows, columns)
+    precision = judge.precision_of(sampled_product(problem, product, rows, columns), problem, rows, columns)
     if precision is None or not precision.is_lower:
         return ""
     if problem.element.rounds_sums:

@@ -14,45 +14,61 @@ import sys
 import threading
 from multiprocessing.connection import Connection
 
+_CAPABILITY = (75, 76)
+"""CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR of cuda.h."""
+
 
 def _prepare_gpu(device_spec: str, element_name: str = "float32") -> None:
     """Initialise the driver, and make the GPU's primary context, which PyCUDA will use.
 
-    Meanwhile another thread compiles cudamm's own kernels, if all GPUs have the same architecture. A failure
-    repeats when the GPU is opened, or when the kernels are loaded, and is reported then.
+    Meanwhile another thread compiles cudamm's own kernels. A failure repeats when the GPU is opened, or when
+    the kernels are loaded, and is reported then.
+
+    Args:
+        element_name: type of the first problem; if it is not known, the type that most problems have.
     """
     kind, _, index = device_spec.partition(":")
     if kind not in ("gpu", "auto") or not (index or "0").isdecimal():
         return
-    architectures = _architectures()
+
+    def compile_meanwhile(arch: str) -> None:
+        threading.Thread(target=_compile_own_modules, args=(arch, element_name), daemon=True).start()
+
+    # NVML needs some milliseconds to name the architecture, and the driver up to a second. NVML numbers the
+    # GPUs in another order, and sees hidden ones too.
+    architectures = set() if "CUDA_VISIBLE_DEVICES" in os.environ else architectures_of_nvml()
     if len(architectures) == 1:
-        arguments = (*architectures, element_name)
-        threading.Thread(target=_compile_own_modules, args=arguments, daemon=True).start()
+        compile_meanwhile(*architectures)
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return
     device, context = ctypes.c_int(), ctypes.c_void_p()
     if cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), int(index or 0)) == 0:
+        if len(architectures) != 1:
+            capability = [ctypes.c_int(), ctypes.c_int()]
+            for number, attribute in zip(capability, _CAPABILITY, strict=True):
+                cuda.cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
+            compile_meanwhile("sm_{}{}".format(*(number.value for number in capability)))
         cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
-def _architectures() -> set[str]:
-    """Return the architectures of this machine's GPUs, such as `sm_90`; empty if NVML cannot be used.
+def architectures_of_nvml() -> set[str]:
+    """Return the architectures of all GPUs, such as `sm_90`, from NVML; empty if NVML cannot be used.
 
-    NVML needs some milliseconds for this, and the driver up to a second. NVML does not know which of the GPUs
-    will be opened, because it numbers them in another order. Its later initialisation takes no time.
+    A later initialisation of NVML in this process takes no time.
     """
     found = set()
     with contextlib.suppress(OSError, AttributeError):
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
-        count, gpu, major, minor = ctypes.c_uint(), ctypes.c_void_p(), ctypes.c_int(), ctypes.c_int()
+        count, gpu = ctypes.c_uint(), ctypes.c_void_p()
+        capability = [ctypes.c_int(), ctypes.c_int()]
         nvml.nvmlInit_v2()
         nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
         for number in range(count.value):
-            if nvml.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(gpu)) == 0:
-                nvml.nvmlDeviceGetCudaComputeCapability(gpu, ctypes.byref(major), ctypes.byref(minor))
-                found.add(f"sm_{major.value}{minor.value}")
+            nvml.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(gpu))
+            if nvml.nvmlDeviceGetCudaComputeCapability(gpu, *map(ctypes.byref, capability)) == 0:
+                found.add("sm_{}{}".format(*(number.value for number in capability)))
     return found
 
 

@@ -381,6 +381,11 @@ class Problem:
         _ = self._probe
 
     @property
+    def has_inputs(self) -> bool:
+        """Return whether `inputs` are in memory."""
+        return "inputs" in self.__dict__
+
+    @property
     def has_reference(self) -> bool:
         """Return whether `reference` has been computed."""
         return "reference" in self.__dict__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,49 +10,6 @@ import numpy.typing as npt
 from cudamm.kernels.method import ElementType
 
 Matrix = npt.NDArray[Any]
-
-PIECE_STEPS = 1024
-"""Number of values of k whose squares are summed at a time."""
-
-
-@dataclass(frozen=True)
-class SampledProduct:
-    """The elements of a product C in some rows and columns, and what they should be; all float64, r x c.
-
-    Attributes:
-        elements: the elements that a kernel computed.
-        high: high part of the exact elements.
-        low: low part of the exact elements, as in `reference_product`.
-        squares: Σ a² b² over the terms of each element.
-    """
-
-    elements: Matrix
-    high: Matrix
-    low: Matrix
-    squares: Matrix
-
-
-def sampled_product(a: Matrix, b: Matrix, elements: Matrix, element: ElementType) -> SampledProduct:
-    """Return elements of a product with what they should be.
-
-    Args:
-        a: their rows of A (r x k).
-        b: their columns of B (k x c).
-        elements: the elements that a kernel computed (r x c).
-    """
-    of_sums = element.of_sums.dtype
-    squares = sum_of_squared_terms(a.astype(of_sums, copy=False), b.astype(of_sums, copy=False))
-    return SampledProduct(elements.astype(np.float64), *reference_product(a, b, element), squares)
-
-
-def sum_of_squared_terms(a: Matrix, b: Matrix) -> Matrix:
-    """Return Σ a² b² of each element of A B, in float64 (m x n)."""
-    total = np.zeros((a.shape[0], b.shape[1]))
-    with np.errstate(over="ignore"):
-        for begin in range(0, a.shape[1], PIECE_STEPS):
-            piece = slice(begin, begin + PIECE_STEPS)
-            total += a[:, piece].astype(np.float64) ** 2 @ b[piece].astype(np.float64) ** 2
-    return total
 
 
 def reference_product(a: Matrix, b: Matrix, element: ElementType) -> tuple[Matrix, Matrix]:

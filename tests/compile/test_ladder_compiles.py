@@ -10,7 +10,7 @@ from cudamm.compile.compile_all import compile_all
 from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu
 from cudamm.compile.program import Program, program
 from cudamm.compile.toolkit import find_nvcc, include_options, run_nvcc
-from cudamm.devices.own_module import CEILINGS, SUPPORT, OwnModule, fresh_inputs
+from cudamm.devices.own_module import CEILINGS, SUPPORT, OwnModule, fresh_inputs_module
 from cudamm.errors import KernelError
 from cudamm.kernels.ladder import methods
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -57,7 +57,7 @@ def test_a_method_compiles_and_spills_no_register(
     ("module", "arch"),
     [
         (SUPPORT, "sm_90"),
-        *((fresh_inputs(element), "sm_90") for element in ELEMENT_TYPES.values()),
+        *((fresh_inputs_module(element), "sm_90") for element in ELEMENT_TYPES.values()),
         (CEILINGS, "sm_90a"),
         (CEILINGS, "sm_75"),
     ],

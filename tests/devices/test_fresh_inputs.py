@@ -337,10 +337,10 @@ __global__ void under_test(const {c} *A, const {c} *B, {r} *C) {{
 def test_a_sample_has_elements_and_the_exact_sums_of_their_terms(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str, by_column: bool
 ) -> None:
-    m, n, k, rows, columns = 13, 22, 5, [3, 7, 12], [0, 5, 8, 21]
+    m, n, k, rows, columns = 13, 22, 37, [3, 7, 12], [0, 5, 8, 21]
     random = np.random.default_rng(4)
     a, b, c = (
-        random.integers(-3, 4, shape).astype(of_type)
+        random.integers(-1, 2, shape).astype(of_type)
         for shape, of_type in (
             ((m, k), dtype_of(dtype)), ((k, n), dtype_of(dtype)), ((m, n), dtype_of_c(dtype)),
         )
@@ -361,11 +361,12 @@ def test_a_sample_has_elements_and_the_exact_sums_of_their_terms(
 def test_a_sample_of_float64_has_the_rest_of_its_sums(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel
 ) -> None:
-    """One is lost beside 2⁶⁰, and comes back in the low part."""
-    a, b = np.zeros((13, 5)), np.zeros((5, 22))
-    a[7, :3], b[:3, 8] = (2.0**60, 1, -(2.0**60)), 1
-    source = text(SAMPLED, "float64", a_row=5, a_column=1, k=5)
-    with open_run(device, write_kernel(source), "13x22x5", "float64") as run:
+    """One lane adds every 32nd product. One is lost beside 2⁶⁰, and comes back in the low part."""
+    k = 65
+    a, b = np.zeros((13, k)), np.ones((k, 22))
+    a[7, ::32] = 2.0**60, 1, -(2.0**60)
+    source = text(SAMPLED, "float64", a_row=k, a_column=1, k=k)
+    with open_run(device, write_kernel(source), f"13x22x{k}", "float64") as run:
         run.load(a, b)
         run.launch()
         run.launch()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cudamm.compile.nvcc_compiler import made_by_nvcc
-from cudamm.devices.own_module import CEILINGS, SUPPORT, compile_own_modules, fresh_inputs, own_modules
+from cudamm.devices.own_module import CEILINGS, SUPPORT, compile_own_modules, fresh_inputs_module, own_modules
 from cudamm.errors import NoDeviceError
 from cudamm.kernels.method import ELEMENT_TYPES
 
@@ -65,7 +65,7 @@ def test_one_that_does_not_compile_is_reported_when_it_is_needed(
 ) -> None:
     for name in SUPPORT.files:
         (tmp_path / name).write_text("not C++\n")
-    for name in (*fresh_inputs(FLOAT32).files[1:], *CEILINGS.files):
+    for name in (*fresh_inputs_module(FLOAT32).files[1:], *CEILINGS.files):
         (tmp_path / name).write_text("")
     monkeypatch.setattr("cudamm.devices.own_module.FOLDER", tmp_path)
     compile_own_modules("sm_90", FLOAT32)

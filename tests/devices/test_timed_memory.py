@@ -21,6 +21,7 @@ from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType
 from cudamm.kernels.problem import UNSCALED, Problem, Scale, Shape, parse_shape
+from cudamm.kernels.sampled_product import SampledProduct
 from cudamm.kernels.variant import variants
 from tests.fake_cuda_driver import FakeDriver
 
@@ -263,18 +264,34 @@ def test_of_large_products_some_rows_are_judged_and_a_sum_of_each(timed: Any, mo
 
 
 @pytest.mark.parametrize("column_major", [(), ("A", "B", "C")])
-def test_a_sample_of_a_launch_has_the_elements_of_its_problem(timed: Any, column_major: Any) -> None:
-    opened = timed(column_major=column_major)
+@pytest.mark.parametrize("element", ["float32", "float64", "float8_e4m3"])
+def test_a_sample_of_a_launch_has_the_elements_of_its_problem(
+    timed: Any, column_major: Any, element: str
+) -> None:
+    opened = timed(element=element, column_major=column_major)
     rows, columns = np.array([1, 7, 19], np.int32), np.array([0, 23], np.int32)
-    problem = Problem(Shape(20, 24, 28), ELEMENT_TYPES["float32"], 3).redrawn(
+    problem = Problem(Shape(20, 24, 28), ELEMENT_TYPES[element], 3).redrawn(
         6, Shape(20, 24, 28), column_major, window=300
     )
     opened.run.redraw(problem)
     opened.run.time([Slot(300)], cold=True)
-    sampled = opened.run.sampled_timed_product(problem, 0, rows, columns)
-    exact = problem.reference[0][np.ix_(rows, columns)]
-    assert sampled.high == pytest.approx(exact, abs=1e-12)
-    assert sampled.elements == pytest.approx(exact, abs=1e-4)
+    timed_sample = opened.run.sampled_timed_product(problem, 0, rows, columns)
+    of_launch = opened.run.timed_product(0)
+    check_sample(timed_sample, problem, of_launch, rows, columns)
+    verified = Problem(Shape(20, 24, 28), ELEMENT_TYPES[element], 3)
+    opened.run.launch()
+    sample = opened.run.sampled_product(verified, rows, columns)
+    check_sample(sample, verified, opened.run.product(), rows, columns)
+
+
+def check_sample(
+    sample: SampledProduct, problem: Problem, product: np.ndarray, rows: np.ndarray, columns: np.ndarray
+) -> None:
+    a, b = (matrix.astype(np.longdouble) for matrix in problem.inputs)
+    a, b = a[rows], b[:, columns]
+    assert np.array_equal(sample.elements, product[np.ix_(rows, columns)].astype(np.float64))
+    assert np.abs(sample.high + sample.low.astype(np.longdouble) - a @ b).max() <= 2.0**-58
+    assert sample.squares == pytest.approx((a**2 @ b**2).astype(np.float64), rel=1e-12)
 
 
 def test_memory_that_does_not_suffice_is_an_error(timed: Any, driver: FakeDriver) -> None:

@@ -120,6 +120,7 @@ struct Sum {
         value += term;
         size += fabs(term);
     }
+    __device__ void add_sum(double other, double) { value += other; }
     template <typename R>
     __device__ double error_of(R c) const { return fabs(to_double(c) - value); }
 };
@@ -132,12 +133,15 @@ struct Sum<double> {
     double value = 0, rest = 0, size = 0;
 
     __device__ void add(double a, double b) {
-        const double term = __dmul_rn(a, b), term_error = fma(a, b, -term);
-        const double sum = __dadd_rn(value, term), shift = __dsub_rn(sum, value);
-        const double sum_error = __dadd_rn(__dsub_rn(value, __dsub_rn(sum, shift)), __dsub_rn(term, shift));
-        rest = __dadd_rn(rest, __dadd_rn(term_error, sum_error));
-        value = sum;
+        const double term = __dmul_rn(a, b);
+        add_sum(term, fma(a, b, -term));
         size += fabs(term);
+    }
+    __device__ void add_sum(double other, double rest_of_other) {
+        const double sum = __dadd_rn(value, other), shift = __dsub_rn(sum, value);
+        const double error = __dadd_rn(__dsub_rn(value, __dsub_rn(sum, shift)), __dsub_rn(other, shift));
+        rest = __dadd_rn(rest, __dadd_rn(rest_of_other, error));
+        value = sum;
     }
     __device__ double error_of(double c) const { return fabs(__dsub_rn(__dsub_rn(c, value), rest)); }
 };
@@ -227,27 +231,34 @@ __device__ void times_vector(const T *matrix, Strides strides, const double *x, 
 
 // Writes some elements of C (count of them, row by row), then the high and the low parts of their sums of higher
 // precision, and the sums of their squared products: 4 x count numbers for the host, which finds the precision of C.
+// Each warp adds up one element after the other, and each of its lanes every 32nd product.
 template <typename T, typename R>
 __device__ void sample_product(const T *a, Strides a_strides, const T *b, Strides b_strides, const R *c,
                                Strides c_strides, const int *rows, int row_count, const int *columns,
                                int column_count, int k, double *sampled) {
-    const int count = row_count * column_count, threads = gridDim.x * blockDim.x;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += threads) {
+    const int lane = threadIdx.x % 32, count = row_count * column_count;
+    const int first = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
+    for (int i = first; i < count; i += warps) {
         const word64 row = rows[i / column_count], column = columns[i % column_count];
         Sum<T> sum;
         double squares = 0;
-#pragma unroll 8
-        for (word64 step = 0; step < k; ++step) {
+        for (word64 step = lane; step < k; step += 32) {
             const T x = a[row * a_strides.row + step * a_strides.column];
             const T y = b[step * b_strides.row + column * b_strides.column];
             const double term = to_double(x) * to_double(y);
             sum.add(x, y);
             squares += term * term;
         }
-        sampled[i] = to_double(c[row * c_strides.row + column * c_strides.column]);
-        sampled[count + i] = sum.value;
-        sampled[2 * count + i] = sum.rest;
-        sampled[3 * count + i] = squares;
+        for (int distance = 16; distance; distance /= 2) {
+            sum.add_sum(__shfl_down_sync(~0u, sum.value, distance), __shfl_down_sync(~0u, sum.rest, distance));
+            squares += __shfl_down_sync(~0u, squares, distance);
+        }
+        if (lane == 0) {
+            sampled[i] = to_double(c[row * c_strides.row + column * c_strides.column]);
+            sampled[count + i] = sum.value;
+            sampled[2 * count + i] = sum.rest;
+            sampled[3 * count + i] = squares;
+        }
     }
 }
 

@@ -130,8 +130,7 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
     entry = with_values(method.entry, values)
     # A macro with the name of a template parameter would replace it in its declaration.
     in_entry = set(re.findall(r"\w+", method.entry))
-    words = set(re.findall(r"\w+", code))
-    defined = {match[2] for pattern in (_DEFINE, _CONSTANT) for match in pattern.finditer(code)}
+    words, defined = _names_in(code)
     source = _redefined(source, {name: value for name, value in values.items() if name in defined})
     defines = [
         f"#define {name} {value}"
@@ -158,6 +157,13 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
     if "<" in entry:  # nvcc compiles a template for the arguments with which host code names it
         parts += ["#ifdef __CUDACC__", f"auto *cudamm_entry = &::{entry};", "#endif"]
     return Program(method, element, fmad, entry, "\n".join([*parts, ""]))
+
+
+@functools.lru_cache(maxsize=8)  # all variants of a method have the same code
+def _names_in(code: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return all words of a code, and the names that it defines as macros and constants."""
+    defined = (match[2] for pattern in (_DEFINE, _CONSTANT) for match in pattern.finditer(code))
+    return frozenset(re.findall(r"\w+", code)), frozenset(defined)
 
 
 def _included(element: ElementType) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -230,10 +231,11 @@ def _format(types: _Types, text: str, entry: str, element: ElementType, *, in_st
         raise UsageError(f"{entry}: {what} is a reference, and a kernel has to take it by value")
     words = _type_words(declared, types)
     letter = _resolve(types.named, words, element)
+    is_struct = not letter and not in_struct
     if declared.pointers:
         is_map = letter == TENSOR_MAP_LETTER and not in_struct
         letter = TENSOR_MAP_POINTER_LETTER if is_map else ""
-    found = types.struct(words) if not letter and not in_struct else None
+    found = types.struct(words) if is_struct else None
     if declared.pointers and found and any(_declared(m.declared).pointers for m in found[0].members):
         raise UsageError(
             f"{entry}: {what} points to a struct with pointers, which cudamm cannot place in device memory: "
@@ -327,6 +329,8 @@ def _named_types(code: str) -> dict[str, list[str]]:
     aliases: dict[str, list[str]] = {}
     macros: dict[str, list[str]] = {}
     for statement in re.split("[;{}]", code):
+        if "typedef" not in statement and "using" not in statement:
+            continue
         words = re.sub(_QUALIFIERS, " ", statement.replace("=", " = ")).split()
         for keyword, *rest in (words[i:] for i in _last_places(words)):
             if keyword == "typedef" and len(rest) > 1:
@@ -363,6 +367,7 @@ def _template_types(code: str, entry: str) -> dict[str, list[str]]:
     return types
 
 
+@functools.lru_cache(maxsize=8)  # several functions ask for that of the same kernel
 def _place_of_parameters(code: str, entry: str) -> int:
     """Return the place after the bracket with which the parameters of a function begin; 0 if there is none.
 

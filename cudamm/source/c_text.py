@@ -48,7 +48,7 @@ def without_comments_and_literals(source: str) -> str:
 
 def blanked(text: str) -> str:
     """Replace each character but line ends by a space."""
-    return re.sub(r"[^\n]", " ", text)
+    return "\n".join(" " * len(line) for line in text.split("\n"))
 
 
 def tokens(code: str) -> list[str]:

@@ -276,7 +276,8 @@ def _names(tree: ast.expr) -> frozenset[str]:
 
 def _value(tree: ast.expr, names: Mapping[str, int | Fraction]) -> Fraction:
     value = _unbounded_value(tree, names)
-    if abs(value) >= LARGEST_VALUE or value.denominator >= LARGEST_DENOMINATOR:
+    numerator, denominator = value.as_integer_ratio()  # comparing whole numbers is faster
+    if abs(numerator) >= LARGEST_VALUE * denominator or denominator >= LARGEST_DENOMINATOR:
         raise OverflowError
     return value
 

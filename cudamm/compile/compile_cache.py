@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import functools
 import os
 import tempfile
+import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 
 import platformdirs
 
 from cudamm.compile.identity import hash_of
-from cudamm.compile.owned_folder import owned_folder, remove_abandoned
+from cudamm.compile.owned_folder import has_lock, owned_folder, remove_abandoned
+from cudamm.compile.process_group import stop_if_asked
 from cudamm.errors import NoDeviceError
+
+LONGEST_WAIT_S = 60.0
+"""How long to wait for another process that makes the same file, in seconds: it may be stopped."""
 
 LAYOUT = "3"
 """Version of the cached files, raised if older ones may be wrong. Files of other versions are never read."""
@@ -54,7 +60,7 @@ def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]
 
     If the file is missing, `make` writes it to the path that `make` is given. The file gets its final name
     only when all of it is on the disk: no crash, no power failure and no other process that makes the same
-    file can leave an incomplete file under that name.
+    file can leave an incomplete file under that name. A process that finds another one making it waits.
 
     Raises:
         NoDeviceError: the cache folder cannot be written to.
@@ -72,7 +78,9 @@ _locks: defaultdict[Path, Lock] = defaultdict(Lock)
 
 def _make_file(folder: Path, target: Path, make: Callable[[Path], object]) -> None:
     try:
-        with owned_folder(folder) as temporary:
+        with _locked(target.with_suffix(".lock")), owned_folder(folder) as temporary:
+            if target.is_file():  # another process has made it meanwhile
+                return
             partial = temporary / f"partial{target.suffix}"
             make(partial)
             partial.chmod(0o755)
@@ -81,6 +89,24 @@ def _make_file(folder: Path, target: Path, make: Callable[[Path], object]) -> No
             partial.replace(target)
     except OSError as error:
         raise unwritable("the cache folder", folder, error, "CUDAMM_CACHE") from None
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock file, which the operating system releases when this process ends.
+
+    If another process holds it for LONGEST_WAIT_S, or the file system has no locks, go on without it.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        deadline = time.monotonic() + LONGEST_WAIT_S
+        while has_lock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB) is False and time.monotonic() < deadline:
+            stop_if_asked()
+            time.sleep(0.01)
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # who waits for it finds the cached file
+        os.close(handle)
 
 
 def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -194,14 +195,14 @@ def test_a_full_disk_that_the_compiler_finds_is_reported(
 # ---- Several processes that write to the cache
 
 
-def test_processes_that_make_the_same_file_do_not_disturb_each_other(
-    own_cache: Path, write_kernel: WriteKernel
-) -> None:
+def test_processes_that_need_the_same_file_make_it_once(own_cache: Path, tmp_path: Path) -> None:
     code = """
 import sys, time
 from pathlib import Path
 from cudamm.compile import compile_cache
 def make(path):
+    with Path(sys.argv[1]).open("a") as made:
+        made.write("made\\n")
     path.write_bytes(b"x" * 100_000)
     time.sleep(0.05)
     with path.open("ab") as file:
@@ -210,9 +211,25 @@ for number in range(10):
     cached_file = compile_cache.cached([str(number)], ".o", make)
     assert cached_file.read_bytes() == b"x" * 100_000 + b"y" * 100_000
 """
-    running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
+    made = tmp_path / "made"
+    running = [subprocess.Popen([sys.executable, "-c", code, str(made)]) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]
     assert len(list(own_cache.iterdir())) == 10
+    assert made.read_text() == "made\n" * 10
+
+
+@pytest.mark.parametrize("has_locks", [True, False])
+def test_a_process_that_never_finishes_a_file_is_not_waited_for(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, has_locks: bool
+) -> None:
+    monkeypatch.setattr(compile_cache, "LONGEST_WAIT_S", 0.1 if has_locks else 60)
+    cached_file = compile_cache.cached(["one"], ".o", make)
+    cached_file.unlink()
+    with cached_file.with_suffix(".lock").open("w") as held_by_another:
+        fcntl.flock(held_by_another, fcntl.LOCK_EX)
+        if not has_locks:
+            monkeypatch.setattr(fcntl, "flock", raise_disk_full)  # any error but that of a held lock
+        assert compile_cache.cached(["one"], ".o", make).read_bytes() == MADE
 
 
 def test_the_next_run_removes_the_folders_of_a_killed_run_and_no_others(

@@ -49,7 +49,7 @@ def run_on_devices(
     from cudamm.execution.worker_executor import WorkerExecutor
 
     if cluster.place:
-        return _run_on_cluster(spec, cluster, timeout_s, most_devices, outputs, run)
+        return _run_on_cluster(spec, cluster, timeout_s, expected, most_devices, outputs, run)
     if not names_several(spec):
         with WorkerExecutor(spec, timeout_s, expected) as worker:
             return run(worker)
@@ -75,6 +75,7 @@ def _run_on_cluster(
     spec: str,
     cluster: ClusterChoice,
     timeout_s: float | None,
+    expected: ExpectedProblem | None,
     most_devices: int,
     outputs: OutputOptions,
     run: Callable[[Executors], int],
@@ -84,7 +85,8 @@ def _run_on_cluster(
     from cudamm.execution.cluster_executor import ClusterExecutor
     from cudamm.execution.executor_group import ExecutorGroup
 
-    with connection_to(cluster, None if spec == "auto" else spec, outputs, most_devices) as found:
+    named = None if spec == "auto" else spec
+    with connection_to(cluster, named, outputs, most_devices, expected) as found:
         kinds = of_each_kind(found.devices())
         if len(kinds) > 1 and outputs.names_files:
             names = ", ".join(kind[0].facts.device for kind in kinds)
@@ -105,7 +107,11 @@ def _run_on_cluster(
 
 @contextlib.contextmanager
 def connection_to(
-    cluster: ClusterChoice, spec: str | None, outputs: OutputOptions, most_devices: int | None = None
+    cluster: ClusterChoice,
+    spec: str | None,
+    outputs: OutputOptions,
+    most_devices: int | None = None,
+    expected: ExpectedProblem | None = None,
 ) -> Iterator[Cluster]:
     """Yield a connection to a cluster, which is started first if it is one of this machine.
 
@@ -114,6 +120,7 @@ def connection_to(
     Args:
         spec: value of `--device`; None if the option is not given.
         most_devices: number of this machine's devices that join; None: all.
+        expected: the problem that this machine's devices will get first, if it is known.
 
     Raises:
         UsageError: devices of this machine are named for a cluster elsewhere.
@@ -130,7 +137,7 @@ def connection_to(
             f"workers: leave out --device, or use --cluster {LOCAL}"
         )
     if cluster.is_local:
-        connection = local_cluster(specs_of(spec or ALL)[:most_devices])
+        connection = local_cluster(specs_of(spec or ALL)[:most_devices], expected)
     else:
         connection = connected_to(cluster.address())
     with connection as found:

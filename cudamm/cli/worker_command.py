@@ -99,7 +99,9 @@ def worker_command(
         pass  # a scheduler that does not answer is reported once, and not by each worker
     host = name or socket.gethostname()
     compiles = specs != ["cpu"] * len(specs) and find_nvcc() is not None
-    with dask_workers(address, specs, host, reports=True, compiles=compiles) as workers:
+    with dask_workers(specs, host, reports=True, compiles=compiles) as workers:
+        for worker in workers:
+            worker.join(address)
         return _wait(workers)
 
 

@@ -34,7 +34,13 @@ from cudamm.execution.cluster_service import (
 )
 from cudamm.execution.cluster_worker import DEVICE
 from cudamm.execution.dask_workers import DaskWorker, dask_workers
-from cudamm.execution.scheduler_address import CONNECT_S, SchedulerAddress, import_distributed
+from cudamm.execution.scheduler_address import (
+    CONNECT_S,
+    SchedulerAddress,
+    check_installed,
+    import_distributed,
+)
+from cudamm.execution.worker_executor import ExpectedProblem
 
 LOOK_S = 1.0
 """Time between two looks at the scheduler's list of workers, in seconds."""
@@ -393,16 +399,34 @@ def connected_to(address: SchedulerAddress) -> Iterator[Cluster]:
 
 
 @contextlib.contextmanager
-def local_cluster(specs: Sequence[str]) -> Iterator[Cluster]:
+def local_cluster(specs: Sequence[str], expected: ExpectedProblem | None) -> Iterator[Cluster]:
     """Yield a connection to a scheduler of this process, whose workers are devices of this machine.
 
     Args:
         specs: each device's name for `--device`.
+        expected: the problem that will be requested first, if it is known.
 
     Raises:
         NoDeviceError: no device can be opened, or Dask is not installed.
     """
-    distributed = import_distributed()
+    check_installed()
+    with dask_workers(specs, "local", reports=False, expected=expected) as workers:
+        distributed = import_distributed()  # meanwhile the devices open
+        with _local_scheduler(distributed) as (loop, address):
+            try:
+                for worker in workers:
+                    worker.join(address)
+                with contextlib.closing(Cluster(loop, address)) as cluster:
+                    _wait_for_workers(cluster, workers)
+                    yield cluster
+            finally:
+                for worker in workers:  # a worker whose scheduler has ended would look for it
+                    worker.close()
+
+
+@contextlib.contextmanager
+def _local_scheduler(distributed: Any) -> Iterator[tuple[EventLoop, SchedulerAddress]]:
+    """Run a scheduler in this process; yield its event loop and its address."""
     import dask
 
     async def start_scheduler(folder: Path) -> Any:
@@ -416,11 +440,7 @@ def local_cluster(specs: Sequence[str]) -> Iterator[Cluster]:
         folder = opened.enter_context(temporary_folder())
         scheduler = loop.run(functools.partial(start_scheduler, folder))
         opened.callback(lambda: loop.start(lambda: scheduler.close()).result(CONNECT_S))
-        address = SchedulerAddress(scheduler.address)
-        workers = opened.enter_context(dask_workers(address, specs, "local", reports=False))
-        cluster = opened.enter_context(contextlib.closing(Cluster(loop, address)))
-        _wait_for_workers(cluster, workers)
-        yield cluster
+        yield loop, SchedulerAddress(scheduler.address)
 
 
 def _wait_for_workers(cluster: Cluster, workers: Sequence[DaskWorker]) -> None:

@@ -1,6 +1,7 @@
 """The process of one Dask worker: it owns one device through cudamm's own worker process, or compiles.
 
-Only `DaskWorkers` starts it: python -m cudamm.execution.cluster_worker SETTINGS PARENT
+Only `DaskWorker` starts it: python -m cudamm.execution.cluster_worker SETTINGS PARENT
+It opens its device first. Then it joins the scheduler whose address comes as a line on standard input.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from cudamm.errors import CudammError, NoDeviceError
 from cudamm.execution.cluster_compiler import COMPILER
 from cudamm.execution.cluster_service import NAME, ClusterService, facts_of
 from cudamm.execution.scheduler_address import CONNECT_S, SchedulerAddress, import_distributed
-from cudamm.execution.worker_executor import WorkerExecutor
+from cudamm.execution.worker_executor import ExpectedProblem, WorkerExecutor
 
 DEVICE = "cudamm device"
 """Name under which a Dask worker tells the scheduler the `DeviceInfo` of its device."""
@@ -46,15 +47,16 @@ class WorkerSettings:
         device_spec: name of the device for `--device`; empty for the worker that compiles.
         name: name of the Dask worker, which no other worker of the scheduler has.
         folder: folder for Dask's temporary files.
-        joins_again: whether a worker of this name has joined before.
         reports: whether to print a line when the worker has joined.
+        expected: the problem that will be requested first, if it is known.
+        joins_again: whether a worker of this name has joined before.
     """
 
-    address: SchedulerAddress
     device_spec: str
     name: str
     folder: str
     reports: bool
+    expected: ExpectedProblem | None = None
     joins_again: bool = False
 
 
@@ -110,7 +112,7 @@ def _compiler_role() -> _Role:
     return _Role(f"{facts.compiler} on {CORES} cores", CORES, {"CPU": CORES}, told, {})
 
 
-async def _serve(settings: WorkerSettings, role: _Role) -> None:
+async def _serve(settings: WorkerSettings, address: SchedulerAddress, role: _Role) -> None:
     """Run a Dask worker until its scheduler ends.
 
     Raises:
@@ -120,18 +122,18 @@ async def _serve(settings: WorkerSettings, role: _Role) -> None:
     distributed = import_distributed()
     try:
         if settings.joins_again:
-            await _wait_until_forgotten(settings)
+            await _wait_until_forgotten(settings.name, address)
         worker: Any = await distributed.Worker(
-            settings.address.uri,
+            address.uri,
             name=settings.name,
             nthreads=role.threads,
             resources=role.resources,
             memory_limit=0,
             local_directory=settings.folder,
             # None: the address of this host that the scheduler can reach.
-            host="127.0.0.1" if settings.address.is_loopback else None,
+            host="127.0.0.1" if address.is_loopback else None,
             dashboard_address="127.0.0.1:0",
-            security=settings.address.security(),
+            security=address.security(),
             death_timeout=CONNECT_S,
             extensions={name: lambda _, found=found: found for name, found in role.extensions.items()},
             startup_information={name: lambda _, told=told: told for name, told in role.told.items()},
@@ -140,21 +142,21 @@ async def _serve(settings: WorkerSettings, role: _Role) -> None:
         reason = " ".join(str(error.__cause__ or error).split())
         if "name taken" in reason and not settings.device_spec:
             return  # another `cudamm worker` of this host has started the one that compiles
-        raise NoDeviceError(f"it cannot join the scheduler {settings.address.uri}: {reason}") from None
+        raise NoDeviceError(f"it cannot join the scheduler {address.uri}: {reason}") from None
     if settings.reports:
-        _print_line(f"cudamm: {settings.name} ({role.title}) has joined {settings.address.uri}")
+        _print_line(f"cudamm: {settings.name} ({role.title}) has joined {address.uri}")
     await worker.finished()
-    if await _may_still_run(settings.address):
-        raise CudammError(f"its connection to the scheduler {settings.address.uri} broke")
+    if await _may_still_run(address):
+        raise CudammError(f"its connection to the scheduler {address.uri} broke")
 
 
-async def _wait_until_forgotten(settings: WorkerSettings) -> None:
+async def _wait_until_forgotten(name: str, address: SchedulerAddress) -> None:
     """Wait until the scheduler knows no worker of this name any more, at most NETWORK_S."""
     deadline = time.monotonic() + NETWORK_S
-    async with settings.address.client() as client:
+    async with address.client() as client:
         while time.monotonic() < deadline:
             known = await asyncio.wait_for(client.scheduler.identity(), CONNECT_S)
-            if settings.name not in {worker["name"] for worker in known["workers"].values()}:
+            if name not in {worker["name"] for worker in known["workers"].values()}:
                 return
             await asyncio.sleep(PAUSE_S)
 
@@ -204,14 +206,20 @@ def _print_line(line: str) -> None:
     sys.stderr.flush()
 
 
+def _address() -> SchedulerAddress:
+    """Wait for the scheduler's address."""
+    return msgspec.json.decode(sys.stdin.buffer.readline(), type=SchedulerAddress)
+
+
 def _main(settings: WorkerSettings) -> int:
     try:
         if settings.device_spec:
-            with WorkerExecutor(settings.device_spec, None) as executor:
+            with WorkerExecutor(settings.device_spec, None, settings.expected) as executor:
                 import_distributed()  # meanwhile the device opens
-                asyncio.run(_serve(settings, _device_role(settings, executor)))
+                role = _device_role(settings, executor)
+                asyncio.run(_serve(settings, _address(), role))
         else:
-            asyncio.run(_serve(settings, _compiler_role()))
+            asyncio.run(_serve(settings, _address(), _compiler_role()))
     except CudammError as error:
         _print_line(f"cudamm: {settings.name}: {error}")
         return error.exit_status

@@ -16,6 +16,7 @@ from cudamm.devices.named_devices import named_kinds
 from cudamm.execution.cluster_worker import WorkerSettings
 from cudamm.execution.module_command import module_command
 from cudamm.execution.scheduler_address import SchedulerAddress
+from cudamm.execution.worker_executor import ExpectedProblem
 
 
 class DaskWorker:
@@ -29,30 +30,45 @@ class DaskWorker:
     """
 
     def __init__(self, settings: WorkerSettings) -> None:
-        """Start the process."""
+        """Start the process, which opens its device, and waits for `join`."""
         self.name, self.compiles = settings.name, not settings.device_spec
         self.restarts = 0
         self._settings = settings
+        self._address: SchedulerAddress | None = None
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
         settings = msgspec.json.encode(self._settings).decode()
         return start_mortal_group(
             module_command("cudamm.execution.cluster_worker", settings, str(os.getpid())),
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
         )
 
+    def join(self, address: SchedulerAddress) -> None:
+        """Have the worker join a scheduler as soon as its device is open."""
+        self._address = address
+        assert self.process.stdin is not None  # noqa: S101 - it is a pipe
+        with contextlib.suppress(BrokenPipeError):  # the process has ended, which its owner will notice
+            self.process.stdin.write(msgspec.json.encode(address) + b"\n")
+            self.process.stdin.flush()
+
     def start_again(self) -> None:
         """Start a new process with the same device and name, after the last one has ended."""
+        self.close()
         self._settings = dataclasses.replace(self._settings, joins_again=True)
         self.process = self._start()
         self.restarts += 1
+        if self._address is not None:
+            self.join(self._address)
 
     def close(self) -> None:
         """Kill the process, and wait until it has ended."""
         if self.process.poll() is None:
             kill_group(self.process)
             self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
 
 
 def device_names(specs: Sequence[str], host: str) -> list[str]:
@@ -75,22 +91,30 @@ def specs_of(device_spec: str) -> list[str]:
 
 @contextlib.contextmanager
 def dask_workers(
-    address: SchedulerAddress, specs: Sequence[str], host: str, *, reports: bool, compiles: bool = False
+    specs: Sequence[str],
+    host: str,
+    *,
+    reports: bool,
+    compiles: bool = False,
+    expected: ExpectedProblem | None = None,
 ) -> Iterator[list[DaskWorker]]:
     """Start a Dask worker for each device, and kill the processes after the block.
 
-    A Dask worker joins when its device is open. Its process ends when the scheduler ends.
+    The workers open their devices, and wait for `DaskWorker.join`. The process of a worker that has joined
+    ends when the scheduler ends.
 
     Args:
         host: begins the names of the workers.
         reports: whether each worker prints a line when it has joined.
         compiles: whether a further worker compiles programs for GPUs, on all cores.
+        expected: the problem that will be requested first, if it is known.
     """
     with contextlib.ExitStack() as opened:
         folder = opened.enter_context(temporary_folder())
         workers: list[DaskWorker] = []
         named = list(zip(specs, device_names(specs, host), strict=True))
         for spec, name in [*named, ("", f"{host}/nvcc")] if compiles else named:
-            workers.append(DaskWorker(WorkerSettings(address, spec, name, str(folder), reports)))
+            settings = WorkerSettings(spec, name, str(folder), reports, expected if spec else None)
+            workers.append(DaskWorker(settings))
             opened.callback(workers[-1].close)
         yield workers

@@ -6,6 +6,7 @@ the user allows more.
 
 from __future__ import annotations
 
+import importlib.util
 import ipaddress
 import json
 import re
@@ -73,6 +74,18 @@ class SchedulerAddress:
         return distributed.Security(require_encryption=True, tls_ca_file=self.tls.ca, **files)
 
 
+def check_installed() -> None:
+    """Raise NoDeviceError if the package `distributed` is not installed; import nothing."""
+    if importlib.util.find_spec("distributed") is None:
+        raise _not_importable("No module named 'distributed'")
+
+
+def _not_importable(reason: object) -> NoDeviceError:
+    return NoDeviceError(
+        f"a cluster needs Dask, which cannot be imported ({reason}): pip install 'cudamm[cluster]'"
+    )
+
+
 def import_distributed() -> Any:
     """Return the package `distributed`, which logs nothing from now on.
 
@@ -87,9 +100,7 @@ def import_distributed() -> Any:
         import distributed
         from distributed.versions import VersionMismatchWarning
     except ImportError as error:
-        raise NoDeviceError(
-            f"a cluster needs Dask, which cannot be imported ({error}): pip install 'cudamm[cluster]'"
-        ) from None
+        raise _not_importable(error) from None
     # Dask would look at each worker 50 to 100 times a second; kernels are timed on its host.
     dask.config.set({"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"})
     # Dask sets the levels of some loggers by their names; later loggers take those of their parents.

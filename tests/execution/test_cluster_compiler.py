@@ -44,9 +44,8 @@ class Hosts:
 
     def start(self, host: str) -> DaskWorker:
         """Start what `cudamm worker` starts on a host to compile."""
-        (worker,) = self._opened.enter_context(
-            dask_workers(self._address, [], host, reports=False, compiles=True)
-        )
+        (worker,) = self._opened.enter_context(dask_workers([], host, reports=False, compiles=True))
+        worker.join(self._address)
         self.workers.append(worker)
         return worker
 

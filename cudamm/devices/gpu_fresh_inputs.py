@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,12 @@ EDGE = 32
 MOST_JUDGED_ROWS = 65535 * EDGE
 """Maximum number of rows of a launch of `judge_rows`, whose rows are along the grid's y."""
 
+KEPT_BYTES = 2**20
+"""Device memory for what a kernel reads and writes besides matrices, in bytes; larger ones are allocated."""
+
+ALIGNED_BYTES = 256
+"""Alignment of these memories, in bytes."""
+
 
 class FreshInputs(OwnKernels):
     """The kernels of `fresh_inputs.cu` for one element type, loaded into the current context.
@@ -36,6 +44,7 @@ class FreshInputs(OwnKernels):
         try:
             quantiles, _ = self._module.get_global("normal_quantiles")
             cuda.memcpy_htod(quantiles, normal_quantiles())
+            self._kept = cuda.mem_alloc(KEPT_BYTES)
         except cuda.Error as error:
             raise NoDeviceError(f"the GPU does not work: {error}") from None
 
@@ -68,16 +77,14 @@ class FreshInputs(OwnKernels):
             rounding: largest error of rounding the sum to the element type.
         """
         self.cuda.memset_d32(self._results, 0, 4)
-        numbers = self._copied(rows)
-        try:
+        with self._scratch(rows.nbytes) as (numbers,):
+            self.cuda.memcpy_htod(numbers, rows)
             function = self._function("judge_rows", "PiiPiiPiiPiiidddP")
             grid, block = (-(-n // EDGE), -(-len(rows) // EDGE)), (EDGE, EDGE, 1)
             bounds = bound, rounding.relative, rounding.least
-            arguments = (*matrices, int(numbers), len(rows), n, k, *bounds, int(self._results))
+            arguments = (*matrices, numbers, len(rows), n, k, *bounds, int(self._results))
             function.prepared_async_call(grid, block, None, *arguments)
             return self._result(0), self._result(1) & 0xFFFFFFFF
-        finally:
-            numbers.free()
 
     def matrix_times(
         self, name: MatrixName, matrix: Sequence[int], x: Matrix, rows: int, columns: int
@@ -89,18 +96,14 @@ class FreshInputs(OwnKernels):
             x: float64, of length `columns`.
         """
         product, squares = np.empty(rows), np.empty(rows)
-        memories = [self._copied(x)]
-        try:
-            memories += (self.cuda.mem_alloc(8 * rows) for _ in range(2))
+        with self._scratch(x.nbytes, product.nbytes, squares.nbytes) as memories:
+            self.cuda.memcpy_htod(memories[0], x)
             kernel = "result_times_vector" if name == "C" else "input_times_vector"
             function, warps = self._function(kernel, "PiiPPPii"), 8
-            arguments = (*matrix, *map(int, memories), rows, columns)
+            arguments = (*matrix, *memories, rows, columns)
             function.prepared_async_call((-(-rows // warps), 1), (32 * warps, 1, 1), None, *arguments)
             self.cuda.memcpy_dtoh(product, memories[1])
             self.cuda.memcpy_dtoh(squares, memories[2])
-        finally:
-            for memory in memories:
-                memory.free()
         return product, squares
 
     def sample_product(
@@ -113,21 +116,30 @@ class FreshInputs(OwnKernels):
             rows, columns: their numbers, int32.
         """
         sampled = np.empty((4, len(rows), len(columns)))
-        memories: list[Any] = []
-        try:
-            memories += (self._copied(numbers) for numbers in (rows, columns))
-            memories.append(self.cuda.mem_alloc(sampled.nbytes))
-            of_rows, of_columns, results = map(int, memories)
+        with self._scratch(rows.nbytes, columns.nbytes, sampled.nbytes) as (of_rows, of_columns, results):
+            self.cuda.memcpy_htod(of_rows, rows)
+            self.cuda.memcpy_htod(of_columns, columns)
             arguments = (*matrices, of_rows, len(rows), of_columns, len(columns), k, results)
             self._launch("sample_product", "PiiPiiPiiPiPiiP", *arguments)
             self.cuda.memcpy_dtoh(sampled, results)
-        finally:
-            for memory in memories:
-                memory.free()
         return SampledProduct(*sampled)
 
-    def _copied(self, array: Matrix) -> Any:
-        """Return a copy of an array in device memory."""
-        memory = self.cuda.mem_alloc(array.nbytes)
-        self.cuda.memcpy_htod(memory, array)
-        return memory
+    @contextlib.contextmanager
+    def _scratch(self, *sizes_bytes: int) -> Iterator[list[int]]:
+        """Yield the addresses of memories of these sizes: parts of the memory that is kept, if it suffices.
+
+        Allocating and freeing takes the driver some tenths of a millisecond, longer than most of these kernels.
+        """
+        ends = list(itertools.accumulate(-(-size // ALIGNED_BYTES) * ALIGNED_BYTES for size in sizes_bytes))
+        is_small = ends[-1] <= KEPT_BYTES
+        memory = self._kept if is_small else self.cuda.mem_alloc(ends[-1])
+        try:
+            yield [int(memory) + begin for begin in (0, *ends[:-1])]
+        finally:
+            if not is_small:
+                memory.free()
+
+    def close(self) -> None:
+        """Free what was allocated in device memory."""
+        super().close()
+        self._kept.free()

@@ -296,7 +296,7 @@ def check_sample(
 
 def test_memory_that_does_not_suffice_is_an_error(timed: Any, driver: FakeDriver) -> None:
     run = timed()
-    driver.room_bytes = 2**18  # enough for the kernels that make the inputs
+    driver.room_bytes = 2**20 + 2**18  # enough for the kernels that make the inputs
     with pytest.raises(KernelError, match="no device memory for the inputs of timed launches"):
         run.launches.sample(1, 1, True)
 

@@ -128,7 +128,7 @@ class FreshInputs(OwnKernels):
     def _scratch(self, *sizes_bytes: int) -> Iterator[list[int]]:
         """Yield the addresses of memories of these sizes: parts of the memory that is kept, if it suffices.
 
-        Allocating and freeing takes the driver some tenths of a millisecond, longer than most of these kernels.
+        Allocating and freeing takes the driver some tenths of a millisecond, longer than most kernels here.
         """
         ends = list(itertools.accumulate(-(-size // ALIGNED_BYTES) * ALIGNED_BYTES for size in sizes_bytes))
         is_small = ends[-1] <= KEPT_BYTES

@@ -23,7 +23,7 @@ from typing import Any
 
 SWEEPS = {
     "short": ("-m stream-k -D BLOCKS=264 -n 2048", 3),
-    "long": ("-m async-copy,stream-k -D BLOCKS=264 -n 8192 --full", 1),
+    "long": ("-m async-copy,stream-k -D BLOCKS=264,528 -n 8192 --full", 1),
 }
 """Each sweep's options, and how often it is timed."""
 

@@ -17,9 +17,12 @@ from threading import Lock
 import platformdirs
 
 from cudamm.compile.identity import hash_of
-from cudamm.compile.owned_folder import has_lock, owned_folder, remove_abandoned
+from cudamm.compile.owned_folder import owned_folder, remove_abandoned
 from cudamm.compile.process_group import stop_if_asked
 from cudamm.errors import NoDeviceError
+
+LOCKS = "locks"
+"""Name of the file in the cache folder whose bytes processes lock."""
 
 LONGEST_WAIT_S = 60.0
 """How long to wait for another process that makes the same file, in seconds: it may be stopped."""
@@ -78,7 +81,7 @@ _locks: defaultdict[Path, Lock] = defaultdict(Lock)
 
 def _make_file(folder: Path, target: Path, make: Callable[[Path], object]) -> None:
     try:
-        with _locked(target.with_suffix(".lock")), owned_folder(folder) as temporary:
+        with _alone(target), owned_folder(folder) as temporary:
             if target.is_file():  # another process has made it meanwhile
                 return
             partial = temporary / f"partial{target.suffix}"
@@ -92,21 +95,45 @@ def _make_file(folder: Path, target: Path, make: Callable[[Path], object]) -> No
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file, which the operating system releases when this process ends.
+def _alone(target: Path) -> Iterator[None]:
+    """Hold a lock of a cached file, which the operating system releases when this process ends.
 
-    If another process holds it for LONGEST_WAIT_S, or the file system has no locks, go on without it.
+    If another process holds it for LONGEST_WAIT_S, or there are no locks, go on without it.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    handle = _lock_file(target.parent)
+    if handle is None:
+        yield
+        return
+    place, deadline = int(target.stem[:15], 16), time.monotonic() + LONGEST_WAIT_S
+    while _is_locked_elsewhere(handle, place) and time.monotonic() < deadline:
+        stop_if_asked()
+        time.sleep(0.01)
     try:
-        deadline = time.monotonic() + LONGEST_WAIT_S
-        while has_lock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB) is False and time.monotonic() < deadline:
-            stop_if_asked()
-            time.sleep(0.01)
         yield
     finally:
-        path.unlink(missing_ok=True)  # who waits for it finds the cached file
-        os.close(handle)
+        with contextlib.suppress(OSError):  # there are no locks
+            fcntl.lockf(handle, fcntl.LOCK_UN, 1, place)
+
+
+@functools.cache
+def _lock_file(folder: Path) -> int | None:
+    """Return a handle of the file that has a byte to lock for each cached file; None if it cannot be opened.
+
+    The handle is never closed: that would release all locks of this process.
+    """
+    try:
+        return os.open(folder / LOCKS, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError:
+        return None
+
+
+def _is_locked_elsewhere(handle: int, place: int) -> bool:
+    """Lock a byte; return whether that failed because another process has locked it."""
+    try:
+        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+    except OSError as error:
+        return error.errno in (errno.EACCES, errno.EAGAIN)
+    return False
 
 
 def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> Path:

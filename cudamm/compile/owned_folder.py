@@ -52,7 +52,7 @@ def _made_and_locked(within: Path) -> tuple[Path, int]:
         # Until it is locked, another run may take the folder for one of a killed run, and remove it.
         with contextlib.suppress(FileNotFoundError):
             handle = _open(folder)
-            has_lock(handle, fcntl.LOCK_SH)
+            _lock(handle, fcntl.LOCK_SH)
             if folder.is_dir():
                 return folder, handle
             os.close(handle)
@@ -86,8 +86,8 @@ def _remove_if_abandoned(folder: Path) -> None:
         return
     handle = _open(folder)
     try:
-        is_locked = has_lock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if is_locked or (is_locked is None and time.time() - state.st_mtime > STALE_S):
+        has_lock = _lock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if has_lock or (has_lock is None and time.time() - state.st_mtime > STALE_S):
             shutil.rmtree(folder)
     finally:
         os.close(handle)
@@ -97,14 +97,8 @@ def _open(folder: Path) -> int:
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
-def has_lock(handle: int, operation: int) -> bool | None:
-    """Lock an open file or folder.
-
-    Return whether this process holds the lock now; None if the file system has no such locks.
-
-    Args:
-        operation: that of `flock`.
-    """
+def _lock(handle: int, operation: int) -> bool | None:
+    """Return whether an open folder is locked now; None if its file system has no locks for folders."""
     try:
         fcntl.flock(handle, operation)
     except BlockingIOError:

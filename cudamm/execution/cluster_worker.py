@@ -1,7 +1,7 @@
 """The process of one Dask worker: it owns one device through cudamm's own worker process, or compiles.
 
 Only `DaskWorker` starts it: python -m cudamm.execution.cluster_worker SETTINGS PARENT
-It opens its device first. Then it joins the scheduler whose address comes as a line on standard input.
+It opens its device, if it has one, and joins the scheduler whose address it reads from standard input.
 """
 
 from __future__ import annotations
@@ -206,9 +206,11 @@ def _print_line(line: str) -> None:
     sys.stderr.flush()
 
 
-def _address() -> SchedulerAddress:
-    """Wait for the scheduler's address."""
-    return msgspec.json.decode(sys.stdin.buffer.readline(), type=SchedulerAddress)
+async def _join(settings: WorkerSettings, role: _Role) -> None:
+    """Wait for the address of the scheduler, and serve it; do nothing if none comes."""
+    line = sys.stdin.buffer.readline()
+    if line:
+        await _serve(settings, msgspec.json.decode(line, type=SchedulerAddress), role)
 
 
 def _main(settings: WorkerSettings) -> int:
@@ -216,10 +218,9 @@ def _main(settings: WorkerSettings) -> int:
         if settings.device_spec:
             with WorkerExecutor(settings.device_spec, None, settings.expected) as executor:
                 import_distributed()  # meanwhile the device opens
-                role = _device_role(settings, executor)
-                asyncio.run(_serve(settings, _address(), role))
+                asyncio.run(_join(settings, _device_role(settings, executor)))
         else:
-            asyncio.run(_serve(settings, _address(), _compiler_role()))
+            asyncio.run(_join(settings, _compiler_role()))
     except CudammError as error:
         _print_line(f"cudamm: {settings.name}: {error}")
         return error.exit_status

@@ -30,7 +30,7 @@ class DaskWorker:
     """
 
     def __init__(self, settings: WorkerSettings) -> None:
-        """Start the process, which opens its device, and waits for `join`."""
+        """Start the process, which opens its device and waits for `join`."""
         self.name, self.compiles = settings.name, not settings.device_spec
         self.restarts = 0
         self._settings = settings
@@ -43,15 +43,15 @@ class DaskWorker:
             module_command("cudamm.execution.cluster_worker", settings, str(os.getpid())),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
+            bufsize=0,  # `join` and `close` have nothing to flush
         )
 
     def join(self, address: SchedulerAddress) -> None:
-        """Have the worker join a scheduler as soon as its device is open."""
+        """Have the worker join a scheduler as soon as it can."""
         self._address = address
         assert self.process.stdin is not None  # noqa: S101 - it is a pipe
         with contextlib.suppress(BrokenPipeError):  # the process has ended, which its owner will notice
             self.process.stdin.write(msgspec.json.encode(address) + b"\n")
-            self.process.stdin.flush()
 
     def start_again(self) -> None:
         """Start a new process with the same device and name, after the last one has ended."""

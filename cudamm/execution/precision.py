@@ -104,7 +104,8 @@ class Precision:
 
     Attributes:
         element: the element type.
-        elements: number of elements of the sample that have a term other than 0.
+        elements: number of elements of the sample that have a term other than 0, or of the inputs that were
+            rounded for them, if these are fewer.
         rms_error: error of the product.
         yardstick_error: largest error that is expected of a correct kernel on the same inputs, before it is
             multiplied by `factor`.

@@ -83,15 +83,20 @@ class PrecisionJudge:
             problem: the product's problem, which may have another draw and a padded shape.
             rows, columns: the numbers of the elements' rows and columns.
         """
-        element = self._problem.element
-        if sampled.elements.size >= SAMPLE_ELEMENTS:
-            error = self._expected_error(problem.shape.k)
-            yardstick = None if error is None else yardstick_with_error(error, sampled, element)
-        else:
+        element, k = self._problem.element, problem.shape.k
+        if sampled.elements.size < SAMPLE_ELEMENTS:
             # Without a copy, the launch's problem would keep its inputs in memory.
             a, b = (problem if problem.has_inputs else dataclasses.replace(problem)).inputs
             yardstick = yardstick_of(a[rows], b[:, columns], sampled.high, sampled.low, element.name)
-        return yardstick.precision_of(sampled.elements) if yardstick is not None else None
+            return yardstick.precision_of(sampled.elements) if yardstick is not None else None
+        error = self._expected_error(k)
+        yardstick = None if error is None else yardstick_with_error(error, sampled, element)
+        precision = yardstick.precision_of(sampled.elements) if yardstick is not None else None
+        if precision is not None and element.rounds_inputs:
+            # Few inputs may all be rounded by much, by chance, however many elements they are factors of.
+            inputs = min(len(rows), len(columns)) * k
+            precision = dataclasses.replace(precision, elements=min(precision.elements, inputs))
+        return precision
 
     def _expected_error(self, k: int) -> float | None:
         """Return the expected error of products of a K; None if no element has terms other than 0.

@@ -35,8 +35,9 @@ def _prepare_gpu(device_spec: str, element_name: str = "float32") -> None:
         threading.Thread(target=_compile_own_modules, args=(arch, element_name), daemon=True).start()
 
     # NVML needs some milliseconds to name the architecture, and the driver up to a second. NVML numbers the
-    # GPUs in another order, and sees hidden ones too.
-    architectures = set() if "CUDA_VISIBLE_DEVICES" in os.environ else architectures_of_nvml()
+    # GPUs in another order, and also sees those that are hidden.
+    are_all_hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    architectures = set() if are_all_hidden else architectures_of_nvml()
     if len(architectures) == 1:
         compile_meanwhile(*architectures)
     try:

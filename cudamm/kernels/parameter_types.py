@@ -231,11 +231,11 @@ def _format(types: _Types, text: str, entry: str, element: ElementType, *, in_st
         raise UsageError(f"{entry}: {what} is a reference, and a kernel has to take it by value")
     words = _type_words(declared, types)
     letter = _resolve(types.named, words, element)
-    is_struct = not letter and not in_struct
+    may_be_struct = not letter and not in_struct
     if declared.pointers:
         is_map = letter == TENSOR_MAP_LETTER and not in_struct
         letter = TENSOR_MAP_POINTER_LETTER if is_map else ""
-    found = types.struct(words) if is_struct else None
+    found = types.struct(words) if may_be_struct else None
     if declared.pointers and found and any(_declared(m.declared).pointers for m in found[0].members):
         raise UsageError(
             f"{entry}: {what} points to a struct with pointers, which cudamm cannot place in device memory: "

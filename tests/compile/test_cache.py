@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from compile_cache_files import made_in
 
 from cudamm.compile import compile_cache, compiler_process, host_compiler, nvcc_compiler
 from cudamm.compile.owned_folder import PREFIX
@@ -159,7 +161,7 @@ def test_a_full_disk_is_reported(own_cache: Path, monkeypatch: pytest.MonkeyPatc
         f"nothing can be written to the cache folder {own_cache} (No space left on device); "
         "make room there, or set CUDAMM_CACHE to another"
     )
-    assert list(own_cache.iterdir()) == []
+    assert made_in(own_cache) == []
 
 
 @pytest.mark.usefixtures("needs_nvcc")
@@ -177,7 +179,7 @@ def test_a_full_temporary_folder_is_reported(
     monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp_in_cache)
     with pytest.raises(NoDeviceError, match=r"the temporary folder /small \(No space left.*set TMPDIR"):
         nvcc_compiler.compile_for_gpu(one, "sm_90")
-    assert list(own_cache.iterdir()) == []
+    assert made_in(own_cache) == []
 
 
 def test_a_full_disk_that_the_compiler_finds_is_reported(
@@ -189,7 +191,7 @@ def test_a_full_disk_that_the_compiler_finds_is_reported(
     message = str(raised.value)
     assert message.startswith("my-g++ reports: No space left on device")
     assert str(own_cache) in message and "CUDAMM_CACHE" in message and "TMPDIR" in message
-    assert list(own_cache.iterdir()) == []
+    assert made_in(own_cache) == []
 
 
 # ---- Several processes that write to the cache
@@ -214,22 +216,37 @@ for number in range(10):
     made = tmp_path / "made"
     running = [subprocess.Popen([sys.executable, "-c", code, str(made)]) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]
-    assert len(list(own_cache.iterdir())) == 10
+    assert len(made_in(own_cache)) == 10
     assert made.read_text() == "made\n" * 10
 
 
 @pytest.mark.parametrize("has_locks", [True, False])
 def test_a_process_that_never_finishes_a_file_is_not_waited_for(
-    own_cache: Path, monkeypatch: pytest.MonkeyPatch, has_locks: bool
+    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_locks: bool
 ) -> None:
-    monkeypatch.setattr(compile_cache, "LONGEST_WAIT_S", 0.1 if has_locks else 60)
-    cached_file = compile_cache.cached(["one"], ".o", make)
-    cached_file.unlink()
-    with cached_file.with_suffix(".lock").open("w") as held_by_another:
-        fcntl.flock(held_by_another, fcntl.LOCK_EX)
-        if not has_locks:
-            monkeypatch.setattr(fcntl, "flock", raise_disk_full)  # any error but that of a held lock
+    def make_for_ever(path: Path) -> None:
+        (tmp_path / "begun").touch()
+        time.sleep(600)
+
+    def fail_to_wait(seconds: float) -> NoReturn:
+        raise AssertionError("it waits")
+
+    begun = tmp_path / "begun"
+    making = os.fork()
+    if making == 0:
+        compile_cache.cached(["one"], ".o", make_for_ever)
+    try:
+        while not begun.exists():
+            time.sleep(0.01)
+        if has_locks:
+            monkeypatch.setattr(compile_cache, "LONGEST_WAIT_S", 0.1)
+        else:
+            monkeypatch.setattr(fcntl, "lockf", raise_disk_full)  # any error but that of a held lock
+            monkeypatch.setattr(time, "sleep", fail_to_wait)
         assert compile_cache.cached(["one"], ".o", make).read_bytes() == MADE
+    finally:
+        os.kill(making, signal.SIGKILL)
+        os.waitpid(making, 0)
 
 
 def test_the_next_run_removes_the_folders_of_a_killed_run_and_no_others(
@@ -255,13 +272,13 @@ with owned_folder(Path({str(compile_cache.cache_folder())!r})) as one, owned_fol
     killed, alive = runs
     killed.kill()
     killed.communicate()
-    assert [len(list(folder.iterdir())) for folder in (own_cache, temporary)] == [2, 3]
+    assert [len(made_in(folder)) for folder in (own_cache, temporary)] == [2, 3]
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     cached_file = compile_cache.cached(["one"], ".o", make)
     with compiler_process.temporary_folder() as own:
         assert len(list(temporary.iterdir())) == 3  # the user's, the living run's and the new one
     assert not own.exists()
-    assert len(list(own_cache.iterdir())) == 2 and cached_file.exists()
+    assert len(made_in(own_cache)) == 2 and cached_file.exists()
     alive.kill()
     alive.communicate()
 
@@ -307,7 +324,7 @@ def test_a_killed_compiler_is_no_compile_error_of_the_kernel(
     with pytest.raises(compiler_process.CompilerKilled, match=words) as raised:
         host_compiler.compile_for_host(program_of(write_kernel(source)))
     assert isinstance(raised.value, KernelError)
-    assert list(own_cache.glob("*")) == []
+    assert made_in(own_cache) == []
 
 
 @pytest.mark.usefixtures("needs_nvcc")
@@ -346,7 +363,7 @@ sys.exit(nvcc.returncode)
     monkeypatch.setattr(compiler_process, "run_group", run_with_killer)
     with pytest.raises(compiler_process.CompilerKilled, match="killed: is there too little memory"):
         nvcc_compiler.compile_for_gpu(one, "sm_90")
-    assert list(own_cache.iterdir()) == []
+    assert made_in(own_cache) == []
 
 
 def test_a_long_line_of_a_compiler_is_read_at_once() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from compile_cache_files import made_in
 
 from cudamm.compile import listing, nvcc_compiler
 from cudamm.compile.elf import check_elf
@@ -210,7 +211,7 @@ def test_a_kernel_without_arrays_uses_only_registers_and_is_compiled_once(
     assert len(compiler_calls) == 1
     assert nvcc_compiler.compile_for_gpu(program_of(write_kernel(PLAIN)), "sm_90") == first
     assert len(compiler_calls) == 1
-    assert [path.suffix for path in own_cache.iterdir()] == [".cubin"]
+    assert [path.suffix for path in made_in(own_cache)] == [".cubin"]
     registers = first.resources.registers_per_thread
     assert 1 <= registers <= 32
     assert first.resources == Resources(registers, 0, 0, 0, 0, 0, 0, None)
@@ -296,7 +297,7 @@ def test_a_compile_error_is_one_line_with_the_files_own_number(
     assert message.startswith(f"does not compile: {place}")
     assert words in message and "\n" not in message
     # A failure is cached, except that a missing header may exist the next time.
-    assert len(list(own_cache.iterdir())) == ("no_such.h" not in words)
+    assert len(made_in(own_cache)) == ("no_such.h" not in words)
     with pytest.raises(KernelError, match=re.escape(message)):
         nvcc_compiler.compile_for_gpu(program_of(write_kernel(source)), "sm_90")
     # nvcc's own count of errors and the source line that it shows are not counted as errors.

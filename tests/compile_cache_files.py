@@ -1,0 +1,12 @@
+"""The files that compilers have made in a cache folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cudamm.compile.compile_cache import LOCKS
+
+
+def made_in(folder: Path) -> list[Path]:
+    """Return everything in a cache folder, which need not exist, but the file of locks."""
+    return [path for path in folder.glob("*") if path.name != LOCKS]

@@ -13,7 +13,7 @@ import pytest
 from cudamm.devices import gpu_device, gpu_support, gpu_timed_memory
 from cudamm.devices.device import POISON, Slot
 from cudamm.devices.gpu_device import GpuDevice
-from cudamm.errors import KernelError
+from cudamm.errors import KernelError, NoDeviceError
 from cudamm.execution.precision_judge import PrecisionJudge
 from cudamm.execution.timed_launches import TimedLaunches
 from cudamm.kernels.input_kinds import AnyKind
@@ -292,6 +292,23 @@ def check_sample(
     assert np.array_equal(sample.elements, product[np.ix_(rows, columns)].astype(np.float64))
     assert np.abs(sample.high + sample.low.astype(np.longdouble) - a @ b).max() <= 2.0**-58
     assert sample.squares == pytest.approx((a**2 @ b**2).astype(np.float64), rel=1e-12)
+
+
+@pytest.mark.parametrize("element", ["float32", "float64"])
+def test_a_problem_is_made_ready_for_host_methods_where_own_kernels_cannot_be_compiled(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch, element: str
+) -> None:
+    def fail(own: Any, arch: str) -> Any:
+        raise NoDeviceError("there is no nvcc")
+
+    device = GpuDevice(0)
+    monkeypatch.setattr("cudamm.devices.own_module.OwnModule.load", fail)
+    problem = Problem(Shape(20, 24, 28), ELEMENT_TYPES[element], 3)
+    device.make_ready(problem)
+    assert problem.has_reference
+    with pytest.raises(NoDeviceError, match="there is no nvcc"):
+        device.fresh_inputs(problem.element)
+    device.close()
 
 
 def test_memory_that_does_not_suffice_is_an_error(timed: Any, driver: FakeDriver) -> None:

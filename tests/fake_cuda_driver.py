@@ -236,18 +236,20 @@ class FakeFunction:
         size = flat.itemsize
         return np.lib.stride_tricks.as_strided(flat, (rows, columns), (row * size, column * size))
 
+    def _matrices(self, arguments: Sequence[int], m: int, n: int, k: int) -> list[np.ndarray]:
+        """Return A, B and C, with which the arguments of a kernel begin, in long double."""
+        extents = ((m, k), self.type), ((k, n), self.type), ((m, n), self.type_of_c)
+        places = arguments[:3], arguments[3:6], arguments[6:9]
+        return [
+            self._matrix(*place, *shape, of_type).astype(np.longdouble)
+            for place, (shape, of_type) in zip(places, extents, strict=True)
+        ]
+
     def _judge_rows(self, *arguments: Any) -> None:
         rows, count, n, k, bound, rounding, least, found = arguments[9:]
         chosen = self.driver.array(rows, np.int32, count)
         m = int(chosen.max()) + 1
-        a, b, c = (
-            self._matrix(*arguments[i : i + 3], *extents, of_type).astype(np.longdouble)
-            for i, extents, of_type in (
-                (0, (m, k), self.type),
-                (3, (k, n), self.type),
-                (6, (m, n), self.type_of_c),
-            )
-        )
+        a, b, c = self._matrices(arguments, m, n, k)
         a, c = a[chosen], c[chosen]
         exact, sizes = a @ b, np.abs(a) @ np.abs(b)
         allowed = bound * sizes + rounding * np.abs(exact) + least
@@ -263,14 +265,7 @@ class FakeFunction:
         counted = (rows, row_count), (columns, column_count)
         of_rows, of_columns = (self.driver.array(address, np.int32, count) for address, count in counted)
         m, n = int(of_rows.max()) + 1, int(of_columns.max()) + 1
-        a, b, c = (
-            self._matrix(*arguments[i : i + 3], *extents, of_type).astype(np.longdouble)
-            for i, extents, of_type in (
-                (0, (m, k), self.type),
-                (3, (k, n), self.type),
-                (6, (m, n), self.type_of_c),
-            )
-        )
+        a, b, c = self._matrices(arguments, m, n, k)
         a, b = a[of_rows], b[:, of_columns]
         exact = a @ b
         high = exact.astype(np.float64)

@@ -98,7 +98,8 @@ def _make_file(folder: Path, target: Path, make: Callable[[Path], object]) -> No
 def _alone(target: Path) -> Iterator[None]:
     """Hold a lock of a cached file, which the operating system releases when this process ends.
 
-    If another process holds it for LONGEST_WAIT_S, or there are no locks, go on without it.
+    If another process holds it for LONGEST_WAIT_S, or there are no locks, go on without it. One file has the
+    locks of all cached files: of lock files, killed processes would leave many.
     """
     handle = _lock_file(target.parent)
     if handle is None:

@@ -150,10 +150,12 @@ def given(peak_gflops: float, bandwidth_gbytes_per_s: float) -> Roofline:
     return Roofline((Peak("FMA", "", peak_gflops, "given"),), bandwidth_gbytes_per_s, "given")
 
 
-def measured(ceilings: Ceilings) -> Roofline:
+def measured(ceilings: Ceilings, other_peaks: tuple[Peak, ...] = ()) -> Roofline:
     """Return the measured roofs: the rates of arithmetic alone, and of a copy."""
     return Roofline(
-        ceilings.peaks, ceilings.copy_gbytes_per_s, "measured: a copy within device memory, read and written"
+        (ceilings.fma_peak, *other_peaks),
+        ceilings.copy_gbytes_per_s,
+        "measured: a copy within device memory, read and written",
     )
 
 
@@ -280,7 +282,7 @@ def roofs_of(executor: Executor, by_clocks: bool) -> Roofline:
     ceilings = executor.facts().ceilings
     if ceilings is None:
         raise NoDeviceError("the roofs of this device cannot be measured: give --peak and --bandwidth")
-    return measured(ceilings)
+    return measured(ceilings, executor.other_peaks())
 
 
 @dataclass(frozen=True)

@@ -136,19 +136,17 @@ class Ceilings:
         fma_gflops: GFLOP/s of float32 fused multiply-adds on registers, two operations each.
         copy_gbytes_per_s: GB/s read and written by a copy within device memory.
         fma_clock_mhz: clock of the multiprocessors at `fma_gflops`; None if it is not known.
-        other_peaks: peaks of the other units and types.
     """
 
     fma_gflops: float
     copy_gbytes_per_s: float
     fma_clock_mhz: float | None = None
-    other_peaks: tuple[Peak, ...] = ()
 
     @property
-    def peaks(self) -> tuple[Peak, ...]:
-        """Return all peaks, that of float32 fused multiply-adds first."""
+    def fma_peak(self) -> Peak:
+        """Return the peak of float32 fused multiply-adds."""
         source = "measured: float32 multiply-adds from registers"
-        return (Peak("FMA", "float32", self.fma_gflops, source, self.fma_clock_mhz), *self.other_peaks)
+        return Peak("FMA", "float32", self.fma_gflops, source, self.fma_clock_mhz)
 
 
 LoadedUnit = Literal["FMA", "tensor cores", "memory"]
@@ -481,6 +479,10 @@ class Device(Target[Compiled]):
     def ceilings(self) -> Ceilings | None:
         """Return the measured upper bounds for the device's rates; None if they are not known."""
         return None
+
+    def other_peaks(self) -> tuple[Peak, ...]:
+        """Return the measured peaks of all units and types but float32 fused multiply-adds."""
+        return ()
 
     def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
         """Keep one kind of units busy for a time, and return what the device did; None if it has none.

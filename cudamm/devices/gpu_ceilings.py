@@ -1,22 +1,29 @@
-"""Upper bounds for the rates of a GPU: the rate of each kind of arithmetic units, and of a copy, measured."""
+"""Upper bounds for the rates of a GPU: the rate of each kind of arithmetic units, and of a copy, measured.
+
+Every measurement is compared with those of float32 multiply-adds and of a copy. The others are needed for the
+roofline alone, and take a second, so they are measured when they are asked for.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
+
+import msgspec
 
 from cudamm.compile.compile_cache import cached
 from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.devices.device import Ceilings, Load, LoadedUnit, Peak, Unit
 from cudamm.devices.gpu_support import Support
 from cudamm.devices.nvml import GpuState, Monitor
-from cudamm.devices.own_module import CEILINGS
+from cudamm.devices.own_module import CEILINGS, PEAKS, OwnModule
+
+T = TypeVar("T")
 
 THREADS = 256
 """Number of threads of a block of each kernel."""
@@ -39,7 +46,7 @@ MOST_STEPS = 10**6
 
 @dataclass(frozen=True)
 class PeakKernel:
-    """A kernel of `ceilings.cu` that does nothing but multiply and add.
+    """A kernel of `ceilings.cu` or `tensor_cores.cu` that does nothing but multiply and add.
 
     Attributes:
         instruction: what it executes and where its factors come from, in words.
@@ -99,7 +106,10 @@ PEAK_KERNELS = (
         16 * 16 * 8 * 16 * 2, 8, ("sm_90",),
     ),
 )  # fmt: skip
-"""The kernels that measure peaks. If several measure the same peak, the fastest one counts."""
+"""The kernels that measure peaks, that of float32 multiply-adds first.
+
+If several measure the same peak, the fastest one counts.
+"""
 
 
 def peak_kernels(arch: str, release: tuple[int, int]) -> tuple[PeakKernel, ...]:
@@ -117,56 +127,88 @@ def measured_ceilings(support: Support, key: str, read_clock: Callable[[], int |
     Args:
         read_clock: returns the current clock of the multiprocessors in MHz, or None.
     """
+    return _measured_once(
+        ("ceilings", key, CEILINGS.text),
+        read_ceilings,
+        lambda: _Measurement(support, CEILINGS, read_clock).ceilings(),
+    )
 
-    def measure(path: Path) -> None:
-        ceilings = _Measurement(support, read_clock, kernels).ceilings()
-        path.write_text(json.dumps(dataclasses.asdict(ceilings)))
 
-    kernels = peak_kernels(support.arch, nvcc().release)
-    # Ceilings that were measured by other kernels are measured again: some may be missing.
-    made_from = ["ceilings", key, CEILINGS.text, *map(repr, kernels)]
-    path = cached(made_from, ".json", measure)
-    found = read_ceilings(path)
+def measured_other_peaks(
+    support: Support, key: str, read_clock: Callable[[], int | None]
+) -> tuple[Peak, ...]:
+    """Return the peaks of all units and types but float32 multiply-adds, as `measured_ceilings` does.
+
+    Peaks that were measured by other kernels are measured again: some may be missing.
+    """
+    kernels = peak_kernels(support.arch, nvcc().release)[1:]
+    return _measured_once(
+        ("other peaks", key, PEAKS.text, *map(repr, kernels)),
+        read_peaks,
+        lambda: _Measurement(support, PEAKS, read_clock).peaks(kernels),
+    )
+
+
+def _measured_once(made_from: Sequence[str], read: Callable[[Path], T | None], measure: Callable[[], T]) -> T:
+    """Return what is cached, or what is measured now and then cached."""
+
+    def make(path: Path) -> None:
+        path.write_bytes(msgspec.json.encode(measure()))
+
+    path = cached(made_from, ".json", make)
+    found = read(path)
     if found is None:  # the file was damaged
         path.unlink()
-        found = read_ceilings(cached(made_from, ".json", measure))
+        found = read(cached(made_from, ".json", make))
     assert found is not None  # noqa: S101 - this process has just written the file
     return found
 
 
 def read_ceilings(path: Path) -> Ceilings | None:
     """Return the ceilings in a file of the cache; None if the file is damaged."""
+    found = _read(path, Ceilings)
+    return found if found and _are_possible(found.fma_gflops, found.copy_gbytes_per_s) else None
+
+
+def read_peaks(path: Path) -> tuple[Peak, ...] | None:
+    """Return the peaks in a file of the cache; None if the file is damaged."""
+    found = _read(path, tuple[Peak, ...])
+    is_right = found is not None and _are_possible(*(peak.gflops for peak in found))
+    return found if is_right else None
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
     try:
-        record = json.loads(path.read_bytes())
-        peaks = tuple(Peak(**peak) for peak in record.pop("other_peaks"))
-        ceilings = Ceilings(**record, other_peaks=peaks)
-        rates = (ceilings.copy_gbytes_per_s, *(peak.gflops for peak in ceilings.peaks))
-        is_possible = all(1 <= rate <= 1e9 for rate in rates)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (msgspec.MsgspecError, RecursionError):
         return None
-    return ceilings if is_possible else None
+
+
+def _are_possible(*rates: float) -> bool:
+    return all(1 <= rate <= 1e9 for rate in rates)
 
 
 class _Measurement:
-    """The measurement of one GPU's ceilings, in its current context."""
+    """Measurements of one GPU with the kernels of a module, in its current context."""
 
-    def __init__(
-        self, support: Support, read_clock: Callable[[], int | None], kernels: tuple[PeakKernel, ...]
-    ) -> None:
+    def __init__(self, support: Support, module: OwnModule, read_clock: Callable[[], int | None]) -> None:
         self._support, self._cuda, self._read_clock = support, support.cuda, read_clock
-        self._kernels = kernels
-        self._module = CEILINGS.load(support.arch)
+        self._module = module.load(support.arch)
 
     def ceilings(self) -> Ceilings:
-        """Measure all ceilings."""
+        """Measure the ceilings of every measurement."""
+        fma = self._peak(PEAK_KERNELS[0])
+        return Ceilings(fma.gflops, self._copy_gbytes_per_s(), fma.clock_mhz)
+
+    def peaks(self, kernels: Sequence[PeakKernel]) -> tuple[Peak, ...]:
+        """Measure with each kernel; return the highest peak of each kind of units in each type."""
         best: dict[tuple[str, str], Peak] = {}
-        for kernel in self._kernels:
+        for kernel in kernels:
             peak = self._peak(kernel)
             known = best.get((peak.unit, peak.element_type))
             if known is None or peak.gflops > known.gflops:
                 best[peak.unit, peak.element_type] = peak
-        fma = best.pop(("FMA", "float32"))
-        return Ceilings(fma.gflops, self._copy_gbytes_per_s(), fma.clock_mhz, tuple(best.values()))
+        return tuple(best.values())
 
     def _peak(self, kernel: PeakKernel) -> Peak:
         with self.repeatable(kernel) as (launch, flops):
@@ -251,8 +293,7 @@ def measured_load(support: Support, unit: LoadedUnit, seconds: float, monitor: M
     Args:
         monitor: reads the GPU's state; None: the state is not known.
     """
-    kernels = peak_kernels(support.arch, nvcc().release)
-    measurement = _Measurement(support, monitor.sm_clock_mhz if monitor else lambda: None, kernels)
+    measurement = _Measurement(support, PEAKS, monitor.sm_clock_mhz if monitor else lambda: None)
     if unit == "memory":
         with measurement.repeatable_copy() as (copy, moved_bytes):
 
@@ -262,7 +303,7 @@ def measured_load(support: Support, unit: LoadedUnit, seconds: float, monitor: M
 
             return _loaded(measurement, launch, COPIES * moved_bytes, unit, "copy", seconds, monitor)
     element = "float32" if unit == "FMA" else "float16"
-    for kernel in kernels:
+    for kernel in peak_kernels(support.arch, nvcc().release):
         if (kernel.unit, kernel.element_type) == (unit, element):
             with measurement.repeatable(kernel) as (launch_kernel, flops):
                 words = f"{element} {kernel.instruction}"

@@ -16,6 +16,7 @@ from cudamm.compile.nvcc_compiler import check_driver, compile_for_gpu, made_fro
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, parameter_offsets
 from cudamm.compile.signature import packed_formats, passed_value
+from cudamm.devices import visible_gpu
 from cudamm.devices.dependent_kernel import DependentKernel
 from cudamm.devices.device import (
     GUARD_BYTES,
@@ -26,6 +27,7 @@ from cudamm.devices.device import (
     Judged,
     Load,
     LoadedUnit,
+    Peak,
     Region,
     Run,
     Slot,
@@ -34,7 +36,7 @@ from cudamm.devices.device import (
     poison_of,
     region_bytes,
 )
-from cudamm.devices.gpu_ceilings import measured_ceilings, measured_load
+from cudamm.devices.gpu_ceilings import measured_ceilings, measured_load, measured_other_peaks
 from cudamm.devices.gpu_fresh_inputs import FreshInputs
 from cudamm.devices.gpu_library import (
     Library,
@@ -125,12 +127,12 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
             UsageError: there is no GPU with that index.
         """
         cuda = import_driver()
-        count = cuda.Device.count()
-        if index >= count:
+        count, driver_number = cuda.Device.count(), visible_gpu.driver_number(index)
+        if driver_number >= count:
             raise UsageError(
                 f"there is no gpu:{index}: this machine has {count}, the last is gpu:{count - 1}"
             )
-        self._device = cuda.Device(index)
+        self._device = cuda.Device(driver_number)
         try:
             self._context = self._device.retain_primary_context()
             self._context.push()
@@ -202,9 +204,15 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
 
     def ceilings(self) -> Ceilings | None:
         """Return the upper bounds for this GPU's rates, which are measured once for each GPU and driver."""
+        return measured_ceilings(self.support, self._gpu_and_driver(), self.clock_mhz)
+
+    def other_peaks(self) -> tuple[Peak, ...]:
+        """Return the peaks of all units and types but float32 FMAs, measured once for each GPU and driver."""
+        return measured_other_peaks(self.support, self._gpu_and_driver(), self.clock_mhz)
+
+    def _gpu_and_driver(self) -> str:
         uuid = self._monitor.uuid() if self._monitor else self.info.name
-        key = f"{uuid} {self.info.properties['driver']} {self.info.properties['driver_cuda']}"
-        return measured_ceilings(self.support, key, self.clock_mhz)
+        return f"{uuid} {self.info.properties['driver']} {self.info.properties['driver_cuda']}"
 
     def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
         """Keep one kind of units busy for a time, and return what the GPU did; None if it has none."""

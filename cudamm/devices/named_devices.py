@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 from dataclasses import dataclass
 
+from cudamm.devices import visible_gpu
+from cudamm.devices.listed_gpus import listed_gpus
 from cudamm.errors import NoDeviceError, UsageError
 
 ALL = "all"
@@ -79,7 +82,21 @@ def _listed(spec: str) -> list[str]:
 
 
 def _gpu_names() -> list[str]:
-    """Return the name of each GPU from the driver, without opening one.
+    """Return the name of each GPU, without opening one.
+
+    Raises:
+        NoDeviceError: there is no driver or no GPU.
+    """
+    listed = [] if visible_gpu.VARIABLE in os.environ else listed_gpus()
+    names = [gpu.name for gpu in listed]
+    # NVML numbers the GPUs in another order than the driver, which does not matter if all are alike.
+    if len(set(names)) == 1 and names[0] and not any(gpu.is_divided for gpu in listed):
+        return names
+    return _names_of_driver()
+
+
+def _names_of_driver() -> list[str]:
+    """Return the name of each GPU from the driver.
 
     Raises:
         NoDeviceError: there is no driver or no GPU.

@@ -1,6 +1,6 @@
 """Modules of cudamm's own kernels: they draw inputs, time and judge other kernels, and measure a GPU's peaks.
 
-nvcc needs a second or two for each of them. A worker process compiles them at the same time, while its GPU is
+A worker process compiles at the same time those that every measurement needs, while its GPU is
 being opened, and nvcc compiles the kernels to measure (`compile_own_modules`).
 """
 
@@ -72,7 +72,9 @@ class OwnModule:
 
 
 SUPPORT = OwnModule(("elements.cu", "support.cu"))
-CEILINGS = OwnModule(("ceilings.cu",), uses_wgmma=True)
+CEILINGS = OwnModule(("ceilings.cu",))
+PEAKS = OwnModule((*CEILINGS.files, "tensor_cores.cu"), uses_wgmma=True)
+"""The kernels of `CEILINGS`, and those of tensor cores; nvcc needs a second or two for these."""
 
 
 def fresh_inputs_module(element: ElementType) -> OwnModule:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cudamm.devices.device import Load, LoadedUnit, Target
+from cudamm.devices.device import Load, LoadedUnit, Peak, Target
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.devices.remote_gpu import RemoteGpuTarget
 from cudamm.errors import KernelError
@@ -87,6 +87,11 @@ class ClusterExecutor(Executor):
     def _measure_facts(self) -> Facts:
         facts: Facts = self._ask(operator.methodcaller("facts"))
         return facts
+
+    def other_peaks(self) -> tuple[Peak, ...]:
+        """Return the measured peaks of all units and types but float32 fused multiply-adds."""
+        peaks: tuple[Peak, ...] = self._ask(operator.methodcaller("other_peaks"))
+        return peaks
 
     def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
         """Keep one kind of the device's units busy for a time; None if it has no such units."""

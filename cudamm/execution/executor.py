@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 # This module does not import NumPy: the worker process is started before NumPy is loaded here.
 if TYPE_CHECKING:
-    from cudamm.devices.device import Ceilings, Load, LoadedUnit, Target
+    from cudamm.devices.device import Ceilings, Load, LoadedUnit, Peak, Target
     from cudamm.errors import NoDeviceError
     from cudamm.execution.case import Case, Verdict
 
@@ -161,6 +161,10 @@ class Executor(Executors):
     @abstractmethod
     def _measure_facts(self) -> Facts:
         """Measure the properties of the device."""
+
+    @abstractmethod
+    def other_peaks(self) -> tuple[Peak, ...]:
+        """Return the measured peaks of all units and types but float32 fused multiply-adds."""
 
     @abstractmethod
     def load(self, unit: LoadedUnit, seconds: float) -> Load | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cudamm.devices.device import Device, Load, LoadedUnit, Run, Target, padded
+from cudamm.devices.device import Device, Load, LoadedUnit, Peak, Run, Target, padded
 from cudamm.devices.find_device import host
 from cudamm.errors import CudammError, KernelError
 from cudamm.execution.case import Case, Verdict
@@ -77,6 +77,10 @@ class InProcessExecutor(LocalExecutor):
 
     def _measure_facts(self) -> Facts:
         return Facts(self.device.event_floor_ms, self.device.ceilings())
+
+    def other_peaks(self) -> tuple[Peak, ...]:
+        """Return the measured peaks of all units and types but float32 fused multiply-adds."""
+        return self.device.other_peaks()
 
     def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
         """Keep one kind of the device's units busy for a time; None if it has no such units."""

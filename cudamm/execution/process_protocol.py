@@ -34,6 +34,11 @@ class MeasureFacts:
 
 
 @dataclass(frozen=True)
+class MeasureOtherPeaks:
+    """Request for the peaks of all units and types but float32 fused multiply-adds."""
+
+
+@dataclass(frozen=True)
 class LoadUnit:
     """Arguments of `Executor.load`."""
 
@@ -84,7 +89,7 @@ class RunCase:
     step: Verify | Sample
 
 
-Request = FreeBytes | MeasureFacts | LoadUnit | MakeReady | Release | RunCase
+Request = FreeBytes | MeasureFacts | MeasureOtherPeaks | LoadUnit | MakeReady | Release | RunCase
 
 
 # Answers.
@@ -183,6 +188,8 @@ class RequestHandler:
             return executor.free_bytes()
         if isinstance(request, MeasureFacts):
             return executor.facts()
+        if isinstance(request, MeasureOtherPeaks):
+            return executor.other_peaks()
         if isinstance(request, LoadUnit):
             return executor.load(request.unit, request.seconds)
         if isinstance(request, MakeReady):

@@ -27,6 +27,7 @@ from cudamm.execution.process_protocol import (
     LoadUnit,
     MakeReady,
     MeasureFacts,
+    MeasureOtherPeaks,
     Release,
     Request,
     RunCase,
@@ -38,7 +39,7 @@ from cudamm.execution.process_protocol import (
 
 # The process is started before anything long is imported: both processes import their modules in parallel.
 if TYPE_CHECKING:
-    from cudamm.devices.device import Load, LoadedUnit, Target
+    from cudamm.devices.device import Load, LoadedUnit, Peak, Target
     from cudamm.execution.case import Case, Verdict
 
 TIMEOUT_S = 60.0
@@ -164,6 +165,11 @@ class WorkerExecutor(LocalExecutor):
     def _measure_facts(self) -> Facts:
         facts: Facts = self._request(MeasureFacts())
         return facts
+
+    def other_peaks(self) -> tuple[Peak, ...]:
+        """Return the measured peaks of all units and types but float32 fused multiply-adds."""
+        peaks: tuple[Peak, ...] = self._request(MeasureOtherPeaks())
+        return peaks
 
     def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
         """Keep one kind of the device's units busy for a time; None if it has no such units."""

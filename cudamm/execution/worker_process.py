@@ -14,63 +14,71 @@ import sys
 import threading
 from multiprocessing.connection import Connection
 
+from cudamm.devices import visible_gpu
+from cudamm.devices.listed_gpus import listed_gpus
+
 _CAPABILITY = (75, 76)
 """CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR of cuda.h."""
 
+_driver_has_started = threading.Event()
+"""Set when the driver is initialised, or is not needed, or does not work."""
 
-def _prepare_gpu(device_spec: str, element_name: str = "float32") -> None:
-    """Initialise the driver, and make the GPU's primary context, which PyCUDA will use.
 
-    Meanwhile another thread compiles cudamm's own kernels. A failure repeats when the GPU is opened, or when
-    the kernels are loaded, and is reported then.
+def _prepare(device_spec: str, element_name: str = "float32") -> None:
+    """Prepare a GPU for its use by the main thread.
 
     Args:
         element_name: type of the first problem; if it is not known, the type that most problems have.
     """
-    kind, _, index = device_spec.partition(":")
-    if kind not in ("gpu", "auto") or not (index or "0").isdecimal():
+    try:
+        _prepare_gpu(device_spec, element_name)
+    finally:
+        _driver_has_started.set()
+
+
+def _prepare_gpu(device_spec: str, element_name: str) -> None:
+    """Initialise the driver, and make the GPU's primary context, which PyCUDA will use.
+
+    Meanwhile another thread compiles cudamm's own kernels. A failure repeats when the GPU is opened, or when
+    the kernels are loaded, and is reported then.
+    """
+    kind, _, number = device_spec.partition(":")
+    if kind not in ("gpu", "auto") or not (number or "0").isdecimal():
         return
+    index = int(number or 0)
 
     def compile_meanwhile(arch: str) -> None:
         threading.Thread(target=_compile_own_modules, args=(arch, element_name), daemon=True).start()
 
-    # NVML needs some milliseconds to name the architecture, and the driver up to a second. NVML numbers the
-    # GPUs in another order, and also sees those that are hidden.
-    are_all_hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
-    architectures = set() if are_all_hidden else architectures_of_nvml()
+    # The order of NVML's list differs from the driver's, so it has to tell the same of all GPUs.
+    listed = [] if visible_gpu.are_hidden() else listed_gpus()
+    architectures = {gpu.arch for gpu in listed if gpu.arch}
     if len(architectures) == 1:
         compile_meanwhile(*architectures)
+    cuda = _started_driver(index)
+    _driver_has_started.set()
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    if cuda is None or cuda.cuDeviceGet(ctypes.byref(device), visible_gpu.driver_number(index)):
+        return
+    if len(architectures) != 1:
+        capability = [ctypes.c_int(), ctypes.c_int()]
+        for value, attribute in zip(capability, _CAPABILITY, strict=True):
+            cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
+        compile_meanwhile("sm_{}{}".format(*(value.value for value in capability)))
+    cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+
+
+def _started_driver(index: int) -> ctypes.CDLL | None:
+    """Return the driver, which shows one GPU, or all if it has no such GPU; None if it does not work."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return
-    device, context = ctypes.c_int(), ctypes.c_void_p()
-    if cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), int(index or 0)) == 0:
-        if len(architectures) != 1:
-            capability = [ctypes.c_int(), ctypes.c_int()]
-            for number, attribute in zip(capability, _CAPABILITY, strict=True):
-                cuda.cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
-            compile_meanwhile("sm_{}{}".format(*(number.value for number in capability)))
-        cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
-
-
-def architectures_of_nvml() -> set[str]:
-    """Return the architectures of all GPUs, such as `sm_90`, from NVML; empty if NVML cannot be used.
-
-    A later initialisation of NVML in this process takes no time.
-    """
-    found = set()
-    with contextlib.suppress(OSError, AttributeError):
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-        count, gpu = ctypes.c_uint(), ctypes.c_void_p()
-        capability = [ctypes.c_int(), ctypes.c_int()]
-        nvml.nvmlInit_v2()
-        nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
-        for number in range(count.value):
-            nvml.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(gpu))
-            if nvml.nvmlDeviceGetCudaComputeCapability(gpu, *map(ctypes.byref, capability)) == 0:
-                found.add("sm_{}{}".format(*(number.value for number in capability)))
-    return found
+        return None
+    visible_gpu.show_only(index)
+    if cuda.cuInit(0) == 0:
+        return cuda
+    visible_gpu.show_all()
+    return cuda if cuda.cuInit(0) == 0 else None
 
 
 def _compile_own_modules(arch: str, element_name: str) -> None:
@@ -84,7 +92,7 @@ def _compile_own_modules(arch: str, element_name: str) -> None:
 
 if __name__ == "__main__":
     # The driver takes as long to start as the imports below, so both run at the same time.
-    threading.Thread(target=_prepare_gpu, args=(sys.argv[1], *sys.argv[5:6]), daemon=True).start()
+    threading.Thread(target=_prepare, args=(sys.argv[1], *sys.argv[5:6]), daemon=True).start()
     # With the default of 5 ms, threads that make matrices would often wait for a thread that imports modules.
     sys.setswitchinterval(0.0005)
 
@@ -136,6 +144,7 @@ def _main(device_spec: str, handle: str, parent: str, *problem: str) -> None:
     # The CPU device needs no time to open in which a problem could be made.
     expected = _expected(*problem) if problem and device_spec != "cpu" else None
     with contextlib.suppress(ConnectionError):  # the parent is gone
+        _driver_has_started.wait()
         opened = answer_to(lambda: find_device.find(device_spec))
         if not isinstance(opened, Success):
             connection.send(opened)

@@ -243,14 +243,12 @@ def test_a_measured_peak_bounds_no_other_type(dtype):
 
 
 ALL_UNITS = measured(
-    Ceilings(
-        100, 10, 1980,
-        (
-            Peak("FMA", "float64", 50, "measured"), Peak("tensor cores", "float64", 90, "measured"),
-            Peak("tensor cores", "float16", 1000, "measured"),
-            Peak("tensor cores", "bfloat16", 900, "measured", 1755),
-        ),
-    )
+    Ceilings(100, 10, 1980),
+    (
+        Peak("FMA", "float64", 50, "measured"), Peak("tensor cores", "float64", 90, "measured"),
+        Peak("tensor cores", "float16", 1000, "measured"),
+        Peak("tensor cores", "bfloat16", 900, "measured", 1755),
+    ),
 )  # fmt: skip
 
 
@@ -284,7 +282,7 @@ def test_a_given_peak_is_the_roof_of_every_method_in_other_types_than_float32(na
 
 
 def test_without_tensor_cores_a_method_is_bounded_by_fused_multiply_adds():
-    roofs = measured(Ceilings(100, 10, None, (Peak("FMA", "float64", 50, "measured"),)))
+    roofs = measured(Ceilings(100, 10), (Peak("FMA", "float64", 50, "measured"),))
     (result,) = bounds(_case("dmma", "8192", "float64"), roofs, True)
     assert result.compulsory.gflops == 50
 
@@ -302,7 +300,7 @@ def test_the_record_has_the_peaks_of_the_types_that_are_asked_for():
 def test_a_picture_has_a_line_for_each_units_and_each_point_lies_below_its_own():
     cases = [*_case("tiled", "8192", "float64", BLOCK_SIZE=32), *_case("dmma", "8192", "float64")]
     roofs = measured(
-        Ceilings(100, 10, None, (Peak("FMA", "float64", 30, ""), Peak("tensor cores", "float64", 90, "")))
+        Ceilings(100, 10), (Peak("FMA", "float64", 30, ""), Peak("tensor cores", "float64", 90, ""))
     )
     drawing = drawing_of(
         DeviceInfo("gpu", "gpu:0", "a GPU"), roofs.of(cases), list(bounds(cases, roofs, True))

@@ -257,11 +257,11 @@ def test_a_wrong_command_line_is_refused(run, kernel, line, words):
 class _Gpu(GpuTarget, Device[Any]):
     """A stand-in for a GPU: the CPU device with the times and ceilings that a test chooses."""
 
-    def __init__(self, milliseconds: float, ceilings: Ceilings) -> None:
+    def __init__(self, milliseconds: float, ceilings: Ceilings, other_peaks: tuple[Peak, ...]) -> None:
         clocks = {"clock_mhz": 1410, "memory_clock_mhz": 1215, "memory_bus_bits": 5120}
         info = DeviceInfo("gpu", "gpu:0", "a test's GPU", clocks)
         super().__init__(info, host().limits, find_architecture("sm_80"))
-        self.milliseconds, self._ceilings = milliseconds, ceilings
+        self.milliseconds, self._ceilings, self._other_peaks = milliseconds, ceilings, other_peaks
 
     def compile(self, program: Any) -> Any:
         return host().compile(program)
@@ -275,6 +275,9 @@ class _Gpu(GpuTarget, Device[Any]):
     def ceilings(self) -> Ceilings:
         return self._ceilings
 
+    def other_peaks(self) -> tuple[Peak, ...]:
+        return self._other_peaks
+
     def free_bytes(self) -> int:
         return host().free_bytes()
 
@@ -283,8 +286,8 @@ class _Gpu(GpuTarget, Device[Any]):
 def on_gpu(monkeypatch: pytest.MonkeyPatch, run: Any) -> Any:
     """Return a function that runs a command line with a stand-in for a GPU; each launch takes 1 ms."""
 
-    def run_there(line: str, ceilings: Ceilings) -> Any:
-        executor = InProcessExecutor(_Gpu(1.0, ceilings))
+    def run_there(line: str, ceilings: Ceilings, other_peaks: tuple[Peak, ...] = ()) -> Any:
+        executor = InProcessExecutor(_Gpu(1.0, ceilings, other_peaks))
         monkeypatch.setattr(
             "cudamm.execution.worker_executor.WorkerExecutor", lambda spec, timeout_s: executor
         )
@@ -372,7 +375,7 @@ def test_measured_tensor_cores_are_the_roof_of_methods_that_use_them(on_gpu):
         Peak("tensor cores", "float64", 4, "measured: float64 mma.sync m8n8k4 from registers", 1755),
     )
     line = "roofline --runs 3 -m tiled,dmma --block 8 -n 64 --dtype float64"
-    ended = on_gpu(f"{line} --json f.json", Ceilings(5, 10, 1980, peaks))
+    ended = on_gpu(f"{line} --json f.json", Ceilings(5, 10, 1980), peaks)
     assert ended.status == 0, ended.stderr
     assert "measured: float64 multiply-adds from registers, at 1,980 MHz" in ended.stdout
     assert "measured: float64 mma.sync m8n8k4 from registers, at 1,755 MHz" in ended.stdout

@@ -10,7 +10,7 @@ from cudamm.compile.compile_all import compile_all
 from cudamm.compile.nvcc_compiler import Cubin, compile_for_gpu
 from cudamm.compile.program import Program, program
 from cudamm.compile.toolkit import find_nvcc, include_options, run_nvcc
-from cudamm.devices.own_module import CEILINGS, SUPPORT, OwnModule, fresh_inputs_module
+from cudamm.devices.own_module import CEILINGS, PEAKS, SUPPORT, OwnModule, fresh_inputs_module
 from cudamm.errors import KernelError
 from cudamm.kernels.ladder import methods
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -58,8 +58,9 @@ def test_a_method_compiles_and_spills_no_register(
     [
         (SUPPORT, "sm_90"),
         *((fresh_inputs_module(element), "sm_90") for element in ELEMENT_TYPES.values()),
-        (CEILINGS, "sm_90a"),
         (CEILINGS, "sm_75"),
+        (PEAKS, "sm_90a"),
+        (PEAKS, "sm_75"),
     ],
 )
 def test_the_gpu_devices_own_kernels_compile(

@@ -18,10 +18,10 @@ from cudamm.compile.listing import nvdisasm
 from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.compile.toolkit import run_nvcc
 from cudamm.devices.device import Ceilings, Peak
-from cudamm.devices.gpu_ceilings import PEAK_KERNELS, peak_kernels, read_ceilings
+from cudamm.devices.gpu_ceilings import PEAK_KERNELS, peak_kernels, read_ceilings, read_peaks
 from cudamm.devices.gpu_device import GpuDevice
 from cudamm.devices.nvml import GpuState
-from cudamm.devices.own_module import CEILINGS, FOLDER, OwnModule
+from cudamm.devices.own_module import CEILINGS, PEAKS, OwnModule
 from tests.fake_cuda_driver import FakeDriver
 
 # The instructions.
@@ -67,8 +67,9 @@ def test_the_loop_of_a_kernel_does_the_operations_that_are_counted_and_little_el
     arch = target.rstrip("a")
     kernels = {k.name: k for k in peak_kernels(arch, nvcc().release)}
     assert kernels.keys() == instructions.keys()
-    cubin = tmp_path / "ceilings.cubin"
-    run_nvcc(nvcc().path, "-cubin", f"-arch={target}", "-o", str(cubin), str(FOLDER / "ceilings.cu"))
+    cubin, source = tmp_path / "peaks.cubin", tmp_path / "peaks.cu"
+    source.write_text(PEAKS.text)
+    run_nvcc(nvcc().path, "-cubin", f"-arch={target}", "-o", str(cubin), str(source))
     text = subprocess.run(
         [str(nvdisasm()), "-c", str(cubin)], check=True, capture_output=True, text=True
     ).stdout
@@ -150,7 +151,9 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
 
     def load(module: OwnModule, arch: str) -> Any:
         assert arch == "sm_90"
-        return SimpleNamespace(get_function=Function) if module == CEILINGS else driver.module(module)
+        return (
+            SimpleNamespace(get_function=Function) if module in (CEILINGS, PEAKS) else driver.module(module)
+        )
 
     monkeypatch.setattr("cudamm.devices.own_module.OwnModule.load", load)
     monkeypatch.setattr("cudamm.devices.gpu_ceilings.nvcc", lambda: SimpleNamespace(release=(13, 0)))
@@ -175,7 +178,8 @@ def test_a_peak_is_the_operations_over_the_time_and_has_the_clock_under_load(gpu
     # Operations of a step: those of 32 blocks of 8 warps, or of 4 blocks of two warpgroups with wgmma.
     assert ceilings.fma_gflops == pytest.approx(32 * 256 * 128 * 2 / 0.002 / 1e6)
     assert ceilings.fma_clock_mhz == 1755
-    found = {(peak.unit, peak.element_type): peak for peak in ceilings.other_peaks}
+    assert ceilings.fma_peak.gflops == ceilings.fma_gflops
+    found = {(peak.unit, peak.element_type): peak for peak in gpu.device.other_peaks()}
     expected = {
         ("FMA", "float64"): 32 * 256 * 128 * 2 / 0.004 / 1e6,
         ("tensor cores", "float16"): 4 * 2 * 16 * (2 * 64 * 256 * 16) / 0.001 / 1e6,
@@ -208,23 +212,30 @@ def test_a_load_has_the_median_rate_and_the_state_of_the_gpu(gpu: Any) -> None:
 
 def test_timed_launches_take_milliseconds_whatever_a_step_takes(gpu: Any) -> None:
     gpu.device.ceilings()
+    gpu.device.other_peaks()
     for name, step_ms in STEP_MS.items():
         longest = max(steps for launched, steps in gpu.launches if launched == name)
         assert 1 < longest * step_ms < 10, name
 
 
-def test_ceilings_are_measured_once(gpu: Any) -> None:
-    first = gpu.device.ceilings()
+def test_ceilings_and_peaks_are_measured_once(gpu: Any) -> None:
+    ceilings, peaks = gpu.device.ceilings(), gpu.device.other_peaks()
     count = len(gpu.launches)
-    assert count > 0 and gpu.device.ceilings() == first and len(gpu.launches) == count
+    assert count > 0 and (gpu.device.ceilings(), gpu.device.other_peaks()) == (ceilings, peaks)
+    assert len(gpu.launches) == count
 
 
-def test_ceilings_that_lack_a_peak_are_measured_again(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_ceilings_of_every_measurement_are_measured_for_it(gpu: Any) -> None:
+    gpu.device.ceilings()
+    assert {name for name, _ in gpu.launches} == {"multiply_add_float32", "copy"}
+
+
+def test_peaks_that_lack_one_are_measured_again(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     fewer = tuple(kernel for kernel in PEAK_KERNELS if kernel.element_type != "tf32")
     with monkeypatch.context() as before:
         before.setattr("cudamm.devices.gpu_ceilings.PEAK_KERNELS", fewer)
-        assert "tf32" not in {peak.element_type for peak in gpu.device.ceilings().peaks}
-    assert "tf32" in {peak.element_type for peak in gpu.device.ceilings().peaks}
+        assert "tf32" not in {peak.element_type for peak in gpu.device.other_peaks()}
+    assert "tf32" in {peak.element_type for peak in gpu.device.other_peaks()}
 
 
 def test_a_kernel_that_an_old_compiler_does_not_know_is_left_out() -> None:
@@ -232,29 +243,36 @@ def test_a_kernel_that_an_old_compiler_does_not_know_is_left_out() -> None:
     assert kernels - before == {"mma_float8_e4m3"} and "mma_tf32" in before
 
 
-def test_damaged_ceilings_in_the_cache_are_measured_again(gpu: Any) -> None:
-    first = gpu.device.ceilings()
-    (path,) = gpu.cache.rglob("*.json")
-    path.write_text("{")
-    again = gpu.device.ceilings()
-    assert read_ceilings(path) == again and len(again.peaks) == len(first.peaks)
-    assert again.fma_gflops == pytest.approx(first.fma_gflops)
+@pytest.mark.parametrize("text", ["", "{", "[" * 10**5, "{}", "[5]"])
+def test_a_damaged_file_in_the_cache_is_measured_again(gpu: Any, text: str) -> None:
+    for measure, read in (
+        (gpu.device.ceilings, read_ceilings),
+        (gpu.device.other_peaks, read_peaks),
+    ):
+        before = set(gpu.cache.rglob("*.json"))
+        first = measure()
+        (path,) = set(gpu.cache.rglob("*.json")) - before
+        path.write_text(text)
+        again = measure()
+        assert again == read(path)
+        rates = [
+            [peak.gflops for peak in (found if isinstance(found, tuple) else (found.fma_peak,))]
+            for found in (first, again)
+        ]
+        assert rates[0] == pytest.approx(rates[1])
 
 
-RIGHT = {
-    "fma_gflops": 51000.5, "copy_gbytes_per_s": 4000, "fma_clock_mhz": 1980,
-    "other_peaks": [
-        {"unit": "FMA", "element_type": "float64", "gflops": 25000, "source": "measured", "clock_mhz": None}
-    ],
+CEILINGS_RECORD = {"fma_gflops": 51000.5, "copy_gbytes_per_s": 4000, "fma_clock_mhz": 1980}
+PEAK_RECORD = {
+    "unit": "FMA", "element_type": "float64", "gflops": 25000, "source": "measured", "clock_mhz": None,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "record",
-    [[], 5, {"fma_gflops": 1}, RIGHT | {"fma_gflops": "x"}, RIGHT | {"fma_gflops": 0},
-     RIGHT | {"fma_gflops": float("nan")}, RIGHT | {"copy_gbytes_per_s": 1e300},
-     RIGHT | {"copy_gbytes_per_s": None}, RIGHT | {"other_peaks": [{}]}, RIGHT | {"other_peaks": 5},
-     RIGHT | {"other_peaks": [RIGHT["other_peaks"][0] | {"gflops": -1}]}, RIGHT | {"more": 1}],  # type: ignore[index]
+    [[], 5, {"fma_gflops": 1}, CEILINGS_RECORD | {"fma_gflops": "x"}, CEILINGS_RECORD | {"fma_gflops": 0},
+     CEILINGS_RECORD | {"fma_gflops": float("nan")}, CEILINGS_RECORD | {"copy_gbytes_per_s": 1e300},
+     CEILINGS_RECORD | {"copy_gbytes_per_s": None}],
 )  # fmt: skip
 def test_damaged_ceilings_are_not_read(tmp_path: Path, record: Any) -> None:
     path = tmp_path / "ceilings.json"
@@ -262,15 +280,20 @@ def test_damaged_ceilings_are_not_read(tmp_path: Path, record: Any) -> None:
     assert read_ceilings(path) is None
 
 
-@pytest.mark.parametrize("text", ["", "{", "[" * 10**5])
-def test_a_file_that_is_no_json_is_not_read(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "ceilings.json"
-    path.write_text(text)
-    assert read_ceilings(path) is None
+@pytest.mark.parametrize(
+    "record", [{}, 5, [{}], [5], [PEAK_RECORD | {"gflops": -1}], [PEAK_RECORD | {"unit": "abacus"}]]
+)
+def test_damaged_peaks_are_not_read(tmp_path: Path, record: Any) -> None:
+    path = tmp_path / "peaks.json"
+    path.write_text(json.dumps(record))
+    assert read_peaks(path) is None
 
 
-def test_right_ceilings_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "ceilings.json"
-    path.write_text(json.dumps(RIGHT))
-    peak = Peak("FMA", "float64", 25000, "measured", None)
-    assert read_ceilings(path) == Ceilings(51000.5, 4000, 1980, (peak,))
+def test_right_files_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(CEILINGS_RECORD))
+    assert read_ceilings(path) == Ceilings(51000.5, 4000, 1980)
+    path.write_text(json.dumps([PEAK_RECORD]))
+    assert read_peaks(path) == (Peak("FMA", "float64", 25000, "measured", None),)
+    path.write_text("[]")
+    assert read_peaks(path) == ()  # of an architecture without other units

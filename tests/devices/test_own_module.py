@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from cudamm.compile.nvcc_compiler import made_by_nvcc
-from cudamm.devices.own_module import CEILINGS, SUPPORT, compile_own_modules, fresh_inputs_module, own_modules
+from cudamm.devices.own_module import (
+    CEILINGS,
+    PEAKS,
+    SUPPORT,
+    compile_own_modules,
+    fresh_inputs_module,
+    own_modules,
+)
 from cudamm.errors import NoDeviceError
 from cudamm.kernels.method import ELEMENT_TYPES
 
@@ -21,22 +28,35 @@ MODULES = own_modules(FLOAT32)
 
 
 def test_all_are_compiled_at_the_same_time_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    together, compiled = threading.Barrier(len(MODULES)), set()
+    together, compiled = threading.Barrier(len(MODULES)), []
 
     def compile_with_the_others(command: Sequence[str], source: str, suffix: str) -> tuple[bytes, str]:
         together.wait(timeout=60)
-        compiled.add((command[1], "wgmma.mma_async" in source))
+        compiled.append(command[1])
         return made_by_nvcc(command, source, suffix)
 
     monkeypatch.setattr("cudamm.devices.own_module.CORES", len(MODULES))
     monkeypatch.setattr("cudamm.devices.own_module.made_by_nvcc", compile_with_the_others)
     compile_own_modules("sm_90", FLOAT32)
-    # Only code for sm_90a may use wgmma.
-    assert compiled == {("-arch=sm_90", False), ("-arch=sm_90a", True)}
+    assert compiled == ["-arch=sm_90"] * len(MODULES)
     monkeypatch.setattr("cudamm.devices.own_module.made_by_nvcc", None)
     compile_own_modules("sm_90", FLOAT32)
     for module in MODULES:
         assert module.image("sm_90").startswith(b"\x7fELF")
+
+
+def test_code_with_wgmma_is_compiled_for_sm_90a(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: dict[str, bool] = {}
+
+    def note(command: Sequence[str], source: str, suffix: str) -> tuple[bytes, str]:
+        compiled[command[1]] = "wgmma.mma_async" in source
+        return b"", ""
+
+    monkeypatch.setattr("cudamm.devices.own_module.made_by_nvcc", note)
+    for arch in ("sm_90", "sm_80"):
+        PEAKS.image(arch)
+    CEILINGS.image("sm_90")
+    assert compiled == {"-arch=sm_90a": True, "-arch=sm_80": True, "-arch=sm_90": False}
 
 
 def test_a_thread_that_needs_one_waits_for_the_thread_that_compiles_it(

@@ -75,7 +75,7 @@ def test_a_peak_follows_from_the_clock_that_was_read_under_its_load(gpu):
     if architecture.tensor_fp16_per_cycle is not None:
         for element_type, (_, times) in TENSOR_TYPES.items():
             per_cycle["tensor cores", element_type] = architecture.tensor_fp16_per_cycle * times
-    for peak in gpu.ceilings().peaks:
+    for peak in (gpu.ceilings().fma_peak, *gpu.other_peaks()):
         expected = per_cycle.get((peak.unit, peak.element_type))
         if expected is None or peak.clock_mhz is None:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cudamm.cli.cluster_options import LOCAL, ClusterChoice
@@ -81,12 +81,12 @@ def _run_on_cluster(
     run: Callable[[Executors], int],
 ) -> int:
     """Call `run` with the executors of each kind of the cluster's devices."""
-    from cudamm.execution.cluster import of_each_kind
-    from cudamm.execution.cluster_executor import ClusterExecutor
-    from cudamm.execution.executor_group import ExecutorGroup
-
     named = None if spec == "auto" else spec
     with connection_to(cluster, named, outputs, most_devices, expected) as found:
+        from cudamm.execution.cluster import of_each_kind  # the devices are being opened
+        from cudamm.execution.cluster_executor import ClusterExecutor
+        from cudamm.execution.executor_group import ExecutorGroup
+
         kinds = of_each_kind(found.devices())
         if len(kinds) > 1 and outputs.names_files:
             names = ", ".join(kind[0].facts.device for kind in kinds)
@@ -127,23 +127,36 @@ def connection_to(
     """
     from rich.markup import escape
 
-    from cudamm.execution.cluster import connected_to, local_cluster
     from cudamm.execution.dask_workers import specs_of
-    from cudamm.output.console import messages
 
-    if spec is not None and not cluster.is_local:
+    if cluster.is_local:
+        connection = _local_cluster(specs_of(spec or ALL)[:most_devices], expected)
+    elif spec is None:
+        from cudamm.execution.cluster import connected_to
+
+        connection = connected_to(cluster.address())
+    else:
         raise UsageError(
             f"--device {spec} names devices of this machine, and --cluster {cluster.place} those of its "
             f"workers: leave out --device, or use --cluster {LOCAL}"
         )
-    if cluster.is_local:
-        connection = local_cluster(specs_of(spec or ALL)[:most_devices], expected)
-    else:
-        connection = connected_to(cluster.address())
     with connection as found:
+        from cudamm.output.console import messages
+
         if not outputs.quiet and (dashboard := found.dashboard()):
             messages().print(f"cudamm: the dashboard of the scheduler is {escape(dashboard)}", soft_wrap=True)
         yield found
+
+
+@contextlib.contextmanager
+def _local_cluster(specs: Sequence[str], expected: ExpectedProblem | None) -> Iterator[Cluster]:
+    from cudamm.execution.dask_workers import dask_workers
+
+    with dask_workers(specs, "local", reports=False, expected=expected) as workers:
+        from cudamm.execution.cluster import local_cluster  # meanwhile the devices open
+
+        with local_cluster(workers) as found:
+            yield found
 
 
 def _group(

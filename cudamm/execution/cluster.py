@@ -33,14 +33,12 @@ from cudamm.execution.cluster_service import (
     source_hash,
 )
 from cudamm.execution.cluster_worker import DEVICE
-from cudamm.execution.dask_workers import DaskWorker, dask_workers
+from cudamm.execution.dask_workers import DaskWorker
 from cudamm.execution.scheduler_address import (
     CONNECT_S,
     SchedulerAddress,
-    check_installed,
     import_distributed,
 )
-from cudamm.execution.worker_executor import ExpectedProblem
 
 LOOK_S = 1.0
 """Time between two looks at the scheduler's list of workers, in seconds."""
@@ -399,29 +397,22 @@ def connected_to(address: SchedulerAddress) -> Iterator[Cluster]:
 
 
 @contextlib.contextmanager
-def local_cluster(specs: Sequence[str], expected: ExpectedProblem | None) -> Iterator[Cluster]:
-    """Yield a connection to a scheduler of this process, whose workers are devices of this machine.
-
-    Args:
-        specs: each device's name for `--device`.
-        expected: the problem that will be requested first, if it is known.
+def local_cluster(workers: Sequence[DaskWorker]) -> Iterator[Cluster]:
+    """Yield a connection to a scheduler of this process, which the workers join; at the end, close these.
 
     Raises:
-        NoDeviceError: no device can be opened, or Dask is not installed.
+        NoDeviceError: no device can be opened.
     """
-    check_installed()
-    with dask_workers(specs, "local", reports=False, expected=expected) as workers:
-        distributed = import_distributed()  # meanwhile the devices open
-        with _local_scheduler(distributed) as (loop, address):
-            try:
-                for worker in workers:
-                    worker.join(address)
-                with contextlib.closing(Cluster(loop, address)) as cluster:
-                    _wait_for_workers(cluster, workers)
-                    yield cluster
-            finally:
-                for worker in workers:  # a worker whose scheduler has ended would look for it
-                    worker.close()
+    with _local_scheduler(import_distributed()) as (loop, address):
+        try:
+            for worker in workers:
+                worker.join(address)
+            with contextlib.closing(Cluster(loop, address)) as cluster:
+                _wait_for_workers(cluster, workers)
+                yield cluster
+        finally:
+            for worker in workers:  # a worker whose scheduler has ended would look for it
+                worker.close()
 
 
 @contextlib.contextmanager

@@ -1,32 +1,27 @@
-"""The process of one Dask worker: it owns one device through cudamm's own worker process, or compiles.
-
-Only `DaskWorker` starts it: python -m cudamm.execution.cluster_worker SETTINGS PARENT
-It opens its device, if it has one, and joins the scheduler whose address it reads from standard input.
-"""
+"""A Dask worker: it owns one device through cudamm's own worker process, or compiles."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import os
-import signal
 import socket
 import sys
 import time
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from cudamm.compile.nvcc_compiler import nvcc, nvcc_identity
-from cudamm.compile.process_group import CORES, end_with_parent
+from cudamm.compile.process_group import CORES
 from cudamm.compile.toolkit import find_nvcc, nvcc_version
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import CudammError, NoDeviceError
 from cudamm.execution.cluster_compiler import COMPILER
 from cudamm.execution.cluster_service import NAME, ClusterService, facts_of
+from cudamm.execution.dask_workers import WorkerSettings, print_line
 from cudamm.execution.scheduler_address import CONNECT_S, SchedulerAddress, import_distributed
-from cudamm.execution.worker_executor import ExpectedProblem, WorkerExecutor
+from cudamm.execution.worker_executor import WorkerExecutor
 
 DEVICE = "cudamm device"
 """Name under which a Dask worker tells the scheduler the `DeviceInfo` of its device."""
@@ -37,27 +32,6 @@ PAUSE_S = 1.0
 
 NETWORK_S = 60.0
 """Time for a network to come back, and for a scheduler to notice that a connection is broken, in seconds."""
-
-
-@dataclasses.dataclass(frozen=True)
-class WorkerSettings:
-    """What a Dask worker has to know.
-
-    Attributes:
-        device_spec: name of the device for `--device`; empty for the worker that compiles.
-        name: name of the Dask worker, which no other worker of the scheduler has.
-        folder: folder for Dask's temporary files.
-        reports: whether to print a line when the worker has joined.
-        expected: the problem that will be requested first, if it is known.
-        joins_again: whether a worker of this name has joined before.
-    """
-
-    device_spec: str
-    name: str
-    folder: str
-    reports: bool
-    expected: ExpectedProblem | None = None
-    joins_again: bool = False
 
 
 def compiler_for(info: DeviceInfo) -> str:
@@ -144,7 +118,7 @@ async def _serve(settings: WorkerSettings, address: SchedulerAddress, role: _Rol
             return  # another `cudamm worker` of this host has started the one that compiles
         raise NoDeviceError(f"it cannot join the scheduler {address.uri}: {reason}") from None
     if settings.reports:
-        _print_line(f"cudamm: {settings.name} ({role.title}) has joined {address.uri}")
+        print_line(f"cudamm: {settings.name} ({role.title}) has joined {address.uri}")
     await worker.finished()
     if await _may_still_run(address):
         raise CudammError(f"its connection to the scheduler {address.uri} broke")
@@ -200,12 +174,6 @@ async def _is_listening(host: str, port: int) -> bool | None:
     return True
 
 
-def _print_line(line: str) -> None:
-    """Print a line on standard error, which the other workers of this host share, in one write."""
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
-
-
 async def _join(settings: WorkerSettings, role: _Role) -> None:
     """Wait for the address of the scheduler, and serve it; do nothing if none comes."""
     line = sys.stdin.buffer.readline()
@@ -213,28 +181,15 @@ async def _join(settings: WorkerSettings, role: _Role) -> None:
         await _serve(settings, msgspec.json.decode(line, type=SchedulerAddress), role)
 
 
-def _main(settings: WorkerSettings) -> int:
-    try:
-        if settings.device_spec:
-            with WorkerExecutor(settings.device_spec, None, settings.expected) as executor:
-                import_distributed()  # meanwhile the device opens
-                asyncio.run(_join(settings, _device_role(settings, executor)))
-        else:
-            asyncio.run(_join(settings, _compiler_role()))
-    except CudammError as error:
-        _print_line(f"cudamm: {settings.name}: {error}")
-        return error.exit_status
-    return 0
+def run(settings: WorkerSettings, executor: WorkerExecutor | None) -> None:
+    """Join the scheduler whose address comes from standard input, and serve it until it ends.
 
+    Args:
+        executor: the executor on the worker's device; None: it compiles.
 
-def _start() -> NoReturn:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    status = 0
-    if end_with_parent(int(sys.argv[2])):
-        status = _main(msgspec.json.decode(sys.argv[1], type=WorkerSettings))
-    sys.stderr.flush()
-    os._exit(status)  # a thread may still wait for a kernel
-
-
-if __name__ == "__main__":
-    _start()
+    Raises:
+        CudammError: the worker cannot join, or loses the scheduler.
+    """
+    import_distributed()  # meanwhile the device opens
+    role = _compiler_role() if executor is None else _device_role(settings, executor)
+    asyncio.run(_join(settings, role))

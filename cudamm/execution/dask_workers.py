@@ -1,4 +1,7 @@
-"""Dask workers on this host: a process for each device, and one that compiles."""
+"""Dask workers on this host: a process for each device, and one that compiles.
+
+This module imports neither Dask nor NumPy: the processes are started before these are imported here.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import contextlib
 import dataclasses
 import os
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -13,10 +17,30 @@ import msgspec
 from cudamm.compile.compiler_process import temporary_folder
 from cudamm.compile.process_group import kill_group, start_mortal_group
 from cudamm.devices.named_devices import named_kinds
-from cudamm.execution.cluster_worker import WorkerSettings
 from cudamm.execution.module_command import module_command
-from cudamm.execution.scheduler_address import SchedulerAddress
+from cudamm.execution.scheduler_address import SchedulerAddress, check_installed
 from cudamm.execution.worker_executor import ExpectedProblem
+
+
+@dataclasses.dataclass(frozen=True)
+class WorkerSettings:
+    """What a Dask worker has to know.
+
+    Attributes:
+        device_spec: name of the device for `--device`; empty for the worker that compiles.
+        name: name of the Dask worker, which no other worker of the scheduler has.
+        folder: folder for Dask's temporary files.
+        reports: whether to print a line when the worker has joined.
+        expected: the problem that will be requested first, if it is known.
+        joins_again: whether a worker of this name has joined before.
+    """
+
+    device_spec: str
+    name: str
+    folder: str
+    reports: bool
+    expected: ExpectedProblem | None = None
+    joins_again: bool = False
 
 
 class DaskWorker:
@@ -40,7 +64,7 @@ class DaskWorker:
     def _start(self) -> subprocess.Popen[bytes]:
         settings = msgspec.json.encode(self._settings).decode()
         return start_mortal_group(
-            module_command("cudamm.execution.cluster_worker", settings, str(os.getpid())),
+            module_command("cudamm.execution.cluster_worker_process", settings, str(os.getpid())),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             bufsize=0,  # `join` and `close` have nothing to flush
@@ -108,7 +132,11 @@ def dask_workers(
         reports: whether each worker prints a line when it has joined.
         compiles: whether a further worker compiles programs for GPUs, on all cores.
         expected: the problem that will be requested first, if it is known.
+
+    Raises:
+        NoDeviceError: Dask is not installed.
     """
+    check_installed()
     with contextlib.ExitStack() as opened:
         folder = opened.enter_context(temporary_folder())
         workers: list[DaskWorker] = []
@@ -118,3 +146,9 @@ def dask_workers(
             workers.append(DaskWorker(settings))
             opened.callback(workers[-1].close)
         yield workers
+
+
+def print_line(line: str) -> None:
+    """Print a line on standard error, which the other workers of this host share, in one write."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cudamm.execution.cluster_worker import WorkerSettings
-from cudamm.execution.dask_workers import DaskWorker
+from cudamm.execution.dask_workers import DaskWorker, WorkerSettings
 from cudamm.execution.scheduler_address import SchedulerAddress
 
 NOBODY = SchedulerAddress("tcp://127.0.0.1:1")

@@ -53,7 +53,7 @@ def run_on_devices(
     if not names_several(spec):
         with WorkerExecutor(spec, timeout_s, expected) as worker:
             return run(worker)
-    # The first GPU opens while the driver lists all of them.
+    # The first GPU opens while all of them are listed, for which the driver may have to start.
     first = WorkerExecutor("gpu:0", timeout_s, expected) if spec == ALL else None
     try:
         kinds = named_kinds(spec)

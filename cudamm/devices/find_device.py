@@ -6,11 +6,11 @@ import ctypes
 import dataclasses
 import difflib
 import functools
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cudamm.devices import visible_gpu
 from cudamm.devices.device import Device, DeviceInfo
 from cudamm.devices.named_devices import names_several
 from cudamm.errors import NoDeviceError, UsageError
@@ -67,8 +67,7 @@ def is_left_out() -> bool:
 
     If such a GPU cannot be used, the user is told why.
     """
-    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
-    return any(Path("/dev").glob("nvidia[0-9]*")) and not hidden
+    return any(Path("/dev").glob("nvidia[0-9]*")) and not visible_gpu.are_hidden()
 
 
 def has_driver() -> bool:

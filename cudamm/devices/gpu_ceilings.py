@@ -1,7 +1,7 @@
 """Upper bounds for the rates of a GPU: the rate of each kind of arithmetic units, and of a copy, measured.
 
 Every measurement is compared with those of float32 multiply-adds and of a copy. The others are needed for the
-roofline alone, and take a second, so they are measured when they are asked for.
+roofline alone, and take a second: they are measured when they are asked for.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MOST_STEPS = 10**6
 
 @dataclass(frozen=True)
 class PeakKernel:
-    """A kernel of `ceilings.cu` or `tensor_cores.cu` that does nothing but multiply and add.
+    """A kernel of `ceilings.cu` or `other_peaks.cu` that does nothing but multiply and add.
 
     Attributes:
         instruction: what it executes and where its factors come from, in words.
@@ -91,11 +91,13 @@ def _tensor_kernels(element: str, depth: int) -> tuple[PeakKernel, PeakKernel]:
     )  # fmt: skip
 
 
-PEAK_KERNELS = (
-    *(
-        PeakKernel(f"multiply_add_{element}", "FMA", element, "multiply-adds from registers", 128 * 32 * 2)
-        for element in ("float32", "float64")
-    ),
+FMA_KERNEL, _DOUBLE_FMA_KERNEL = (
+    PeakKernel(f"multiply_add_{element}", "FMA", element, "multiply-adds from registers", 128 * 32 * 2)
+    for element in ("float32", "float64")
+)
+
+OTHER_PEAK_KERNELS = (
+    _DOUBLE_FMA_KERNEL,
     *(kernel for element, depth in _DEPTHS.items() for kernel in _tensor_kernels(element, depth)),
     PeakKernel(
         "mma_float64", "tensor cores", "float64", "mma.sync m8n8k4 from registers", 32 * 8 * 8 * 4 * 2, 8,
@@ -106,17 +108,14 @@ PEAK_KERNELS = (
         16 * 16 * 8 * 16 * 2, 8, ("sm_90",),
     ),
 )  # fmt: skip
-"""The kernels that measure peaks, that of float32 multiply-adds first.
-
-If several measure the same peak, the fastest one counts.
-"""
+"""The kernels of all other peaks. If several measure the same peak, the fastest one counts."""
 
 
-def peak_kernels(arch: str, release: tuple[int, int]) -> tuple[PeakKernel, ...]:
-    """Return the kernels that an architecture has if an nvcc of this release compiles them."""
+def other_peak_kernels(arch: str, release: tuple[int, int]) -> tuple[PeakKernel, ...]:
+    """Return those of them that an architecture has if an nvcc of this release compiles them."""
     return tuple(
         kernel
-        for kernel in PEAK_KERNELS
+        for kernel in OTHER_PEAK_KERNELS
         if (not kernel.archs or arch in kernel.archs) and release >= kernel.since_cuda
     )
 
@@ -128,7 +127,7 @@ def measured_ceilings(support: Support, key: str, read_clock: Callable[[], int |
         read_clock: returns the current clock of the multiprocessors in MHz, or None.
     """
     return _measured_once(
-        ("ceilings", key, CEILINGS.text),
+        ("ceilings", key, CEILINGS.text, repr(FMA_KERNEL)),
         read_ceilings,
         lambda: _Measurement(support, CEILINGS, read_clock).ceilings(),
     )
@@ -141,7 +140,7 @@ def measured_other_peaks(
 
     Peaks that were measured by other kernels are measured again: some may be missing.
     """
-    kernels = peak_kernels(support.arch, nvcc().release)[1:]
+    kernels = other_peak_kernels(support.arch, nvcc().release)
     return _measured_once(
         ("other peaks", key, PEAKS.text, *map(repr, kernels)),
         read_peaks,
@@ -173,14 +172,13 @@ def read_ceilings(path: Path) -> Ceilings | None:
 def read_peaks(path: Path) -> tuple[Peak, ...] | None:
     """Return the peaks in a file of the cache; None if the file is damaged."""
     found = _read(path, tuple[Peak, ...])
-    is_right = found is not None and _are_possible(*(peak.gflops for peak in found))
-    return found if is_right else None
+    return found if found and _are_possible(*(peak.gflops for peak in found)) else None
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 
@@ -196,8 +194,8 @@ class _Measurement:
         self._module = module.load(support.arch)
 
     def ceilings(self) -> Ceilings:
-        """Measure the ceilings of every measurement."""
-        fma = self._peak(PEAK_KERNELS[0])
+        """Measure the ceilings that every measurement needs."""
+        fma = self._peak(FMA_KERNEL)
         return Ceilings(fma.gflops, self._copy_gbytes_per_s(), fma.clock_mhz)
 
     def peaks(self, kernels: Sequence[PeakKernel]) -> tuple[Peak, ...]:
@@ -303,7 +301,7 @@ def measured_load(support: Support, unit: LoadedUnit, seconds: float, monitor: M
 
             return _loaded(measurement, launch, COPIES * moved_bytes, unit, "copy", seconds, monitor)
     element = "float32" if unit == "FMA" else "float16"
-    for kernel in peak_kernels(support.arch, nvcc().release):
+    for kernel in (FMA_KERNEL, *other_peak_kernels(support.arch, nvcc().release)):
         if (kernel.unit, kernel.element_type) == (unit, element):
             with measurement.repeatable(kernel) as (launch_kernel, flops):
                 words = f"{element} {kernel.instruction}"

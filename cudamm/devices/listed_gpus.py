@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _NAME_BYTES = 96
@@ -39,6 +40,11 @@ def listed_gpus() -> list[ListedGpu]:
         if nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0:
             return [_listed(nvml, number) for number in range(count.value)]
     return []
+
+
+def are_alike(gpus: Sequence[ListedGpu]) -> bool:
+    """Return whether there are GPUs, and no order of them matters, because the driver names all the same."""
+    return len(set(gpus)) == 1 and gpus[0].name != "" and not gpus[0].is_divided
 
 
 def _listed(nvml: ctypes.CDLL, number: int) -> ListedGpu:

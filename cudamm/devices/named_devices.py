@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from cudamm.devices import visible_gpu
-from cudamm.devices.listed_gpus import listed_gpus
+from cudamm.devices.listed_gpus import are_alike, listed_gpus
 from cudamm.errors import NoDeviceError, UsageError
 
 ALL = "all"
@@ -88,11 +88,7 @@ def _gpu_names() -> list[str]:
         NoDeviceError: there is no driver or no GPU.
     """
     listed = [] if visible_gpu.VARIABLE in os.environ else listed_gpus()
-    names = [gpu.name for gpu in listed]
-    # NVML numbers the GPUs in another order than the driver, which does not matter if all are alike.
-    if len(set(names)) == 1 and names[0] and not any(gpu.is_divided for gpu in listed):
-        return names
-    return _names_of_driver()
+    return [gpu.name for gpu in listed] if are_alike(listed) else _names_of_driver()
 
 
 def _names_of_driver() -> list[str]:

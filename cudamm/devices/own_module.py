@@ -73,8 +73,8 @@ class OwnModule:
 
 SUPPORT = OwnModule(("elements.cu", "support.cu"))
 CEILINGS = OwnModule(("ceilings.cu",))
-PEAKS = OwnModule((*CEILINGS.files, "tensor_cores.cu"), uses_wgmma=True)
-"""The kernels of `CEILINGS`, and those of tensor cores; nvcc needs a second or two for these."""
+PEAKS = OwnModule((*CEILINGS.files, "other_peaks.cu"), uses_wgmma=True)
+"""The kernels of all peaks; nvcc needs a second or two for those that `CEILINGS` lacks."""
 
 
 def fresh_inputs_module(element: ElementType) -> OwnModule:

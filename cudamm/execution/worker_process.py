@@ -12,55 +12,49 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 
 from cudamm.devices import visible_gpu
-from cudamm.devices.listed_gpus import listed_gpus
+from cudamm.devices.listed_gpus import ListedGpu, are_alike, listed_gpus
 
 _CAPABILITY = (75, 76)
 """CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR of cuda.h."""
 
-_driver_has_started = threading.Event()
+_may_open_device = threading.Event()
 """Set when the driver is initialised, or is not needed, or does not work."""
 
 
 def _prepare(device_spec: str, element_name: str = "float32") -> None:
-    """Prepare a GPU for its use by the main thread.
-
-    Args:
-        element_name: type of the first problem; if it is not known, the type that most problems have.
-    """
-    try:
-        _prepare_gpu(device_spec, element_name)
-    finally:
-        _driver_has_started.set()
-
-
-def _prepare_gpu(device_spec: str, element_name: str) -> None:
     """Initialise the driver, and make the GPU's primary context, which PyCUDA will use.
 
     Meanwhile another thread compiles cudamm's own kernels. A failure repeats when the GPU is opened, or when
     the kernels are loaded, and is reported then.
+
+    Args:
+        element_name: type of the first problem; if it is not known, the type that most problems have.
     """
-    kind, _, number = device_spec.partition(":")
-    if kind not in ("gpu", "auto") or not (number or "0").isdecimal():
-        return
-    index = int(number or 0)
 
     def compile_meanwhile(arch: str) -> None:
         threading.Thread(target=_compile_own_modules, args=(arch, element_name), daemon=True).start()
 
-    # The order of NVML's list differs from the driver's, so it has to tell the same of all GPUs.
-    listed = [] if visible_gpu.are_hidden() else listed_gpus()
-    architectures = {gpu.arch for gpu in listed if gpu.arch}
-    if len(architectures) == 1:
-        compile_meanwhile(*architectures)
-    cuda = _started_driver(index)
-    _driver_has_started.set()
+    cuda, index, arch = None, 0, ""
+    try:
+        kind, _, number = device_spec.partition(":")
+        if kind in ("gpu", "auto") and (number or "0").isdecimal():
+            index = int(number or 0)
+            # The order of NVML's list is not the driver's, so only what it tells of all GPUs can be used.
+            gpus = [] if visible_gpu.are_hidden() else listed_gpus()
+            if len({gpu.arch for gpu in gpus}) == 1 and gpus[0].arch:
+                arch = gpus[0].arch
+                compile_meanwhile(arch)
+            cuda = _started_driver(index, gpus)
+    finally:
+        _may_open_device.set()
     device, context = ctypes.c_int(), ctypes.c_void_p()
     if cuda is None or cuda.cuDeviceGet(ctypes.byref(device), visible_gpu.driver_number(index)):
         return
-    if len(architectures) != 1:
+    if not arch:
         capability = [ctypes.c_int(), ctypes.c_int()]
         for value, attribute in zip(capability, _CAPABILITY, strict=True):
             cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
@@ -68,17 +62,23 @@ def _prepare_gpu(device_spec: str, element_name: str) -> None:
     cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
-def _started_driver(index: int) -> ctypes.CDLL | None:
-    """Return the driver, which shows one GPU, or all if it has no such GPU; None if it does not work."""
+def _started_driver(index: int, gpus: Sequence[ListedGpu]) -> ctypes.CDLL | None:
+    """Return the driver, initialised, which shows only one GPU if that is safe; None if it does not work.
+
+    Args:
+        gpus: this machine's GPUs, as NVML lists them.
+    """
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return None
-    visible_gpu.show_only(index)
+    is_only = are_alike(gpus) and visible_gpu.show_only(index, len(gpus))
     if cuda.cuInit(0) == 0:
         return cuda
-    visible_gpu.show_all()
-    return cuda if cuda.cuInit(0) == 0 else None
+    if is_only:  # the driver has fewer GPUs than NVML lists
+        visible_gpu.restore()
+        return cuda if cuda.cuInit(0) == 0 else None
+    return None
 
 
 def _compile_own_modules(arch: str, element_name: str) -> None:
@@ -144,7 +144,7 @@ def _main(device_spec: str, handle: str, parent: str, *problem: str) -> None:
     # The CPU device needs no time to open in which a problem could be made.
     expected = _expected(*problem) if problem and device_spec != "cpu" else None
     with contextlib.suppress(ConnectionError):  # the parent is gone
-        _driver_has_started.wait()
+        _may_open_device.wait()
         opened = answer_to(lambda: find_device.find(device_spec))
         if not isinstance(opened, Success):
             connection.send(opened)

@@ -18,7 +18,13 @@ from cudamm.compile.listing import nvdisasm
 from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.compile.toolkit import run_nvcc
 from cudamm.devices.device import Ceilings, Peak
-from cudamm.devices.gpu_ceilings import PEAK_KERNELS, peak_kernels, read_ceilings, read_peaks
+from cudamm.devices.gpu_ceilings import (
+    FMA_KERNEL,
+    OTHER_PEAK_KERNELS,
+    other_peak_kernels,
+    read_ceilings,
+    read_peaks,
+)
 from cudamm.devices.gpu_device import GpuDevice
 from cudamm.devices.nvml import GpuState
 from cudamm.devices.own_module import CEILINGS, PEAKS, OwnModule
@@ -65,7 +71,7 @@ def test_the_loop_of_a_kernel_does_the_operations_that_are_counted_and_little_el
     needs_nvcc: None, tmp_path: Path, target: str, instructions: dict[str, str]
 ) -> None:
     arch = target.rstrip("a")
-    kernels = {k.name: k for k in peak_kernels(arch, nvcc().release)}
+    kernels = {k.name: k for k in (FMA_KERNEL, *other_peak_kernels(arch, nvcc().release))}
     assert kernels.keys() == instructions.keys()
     cubin, source = tmp_path / "peaks.cubin", tmp_path / "peaks.cu"
     source.write_text(PEAKS.text)
@@ -121,11 +127,12 @@ COPY_MS = 1.0
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
-    """Yield a stand-in for a GPU whose kernels take the times above, and a list of its launches."""
+    """Yield a stand-in for a GPU whose kernels take the times above, its launches and the loaded modules."""
     monkeypatch.setenv("CUDAMM_CACHE", str(tmp_path))
     compile_cache.cache_folder.cache_clear()
     driver = FakeDriver()
     launches: list[tuple[str, int]] = []
+    loaded: list[OwnModule] = []
     busy = SimpleNamespace(launches=0)
 
     class Function:
@@ -151,9 +158,10 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
 
     def load(module: OwnModule, arch: str) -> Any:
         assert arch == "sm_90"
-        return (
-            SimpleNamespace(get_function=Function) if module in (CEILINGS, PEAKS) else driver.module(module)
-        )
+        loaded.append(module)
+        if module in (CEILINGS, PEAKS):
+            return SimpleNamespace(get_function=Function)
+        return driver.module(module)
 
     monkeypatch.setattr("cudamm.devices.own_module.OwnModule.load", load)
     monkeypatch.setattr("cudamm.devices.gpu_ceilings.nvcc", lambda: SimpleNamespace(release=(13, 0)))
@@ -167,7 +175,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     )  # fmt: skip
     monkeypatch.setattr("cudamm.devices.gpu_device.open_monitor", lambda bus: monitor)
     with GpuDevice(0) as device:
-        yield SimpleNamespace(device=device, launches=launches, cache=tmp_path)
+        yield SimpleNamespace(device=device, launches=launches, loaded=loaded, cache=tmp_path)
     assert driver.allocations == []
     monkeypatch.undo()
     compile_cache.cache_folder.cache_clear()
@@ -228,23 +236,26 @@ def test_ceilings_and_peaks_are_measured_once(gpu: Any) -> None:
 def test_only_the_ceilings_of_every_measurement_are_measured_for_it(gpu: Any) -> None:
     gpu.device.ceilings()
     assert {name for name, _ in gpu.launches} == {"multiply_add_float32", "copy"}
+    assert CEILINGS in gpu.loaded and PEAKS not in gpu.loaded
 
 
 def test_peaks_that_lack_one_are_measured_again(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    fewer = tuple(kernel for kernel in PEAK_KERNELS if kernel.element_type != "tf32")
+    fewer = tuple(kernel for kernel in OTHER_PEAK_KERNELS if kernel.element_type != "tf32")
     with monkeypatch.context() as before:
-        before.setattr("cudamm.devices.gpu_ceilings.PEAK_KERNELS", fewer)
+        before.setattr("cudamm.devices.gpu_ceilings.OTHER_PEAK_KERNELS", fewer)
         assert "tf32" not in {peak.element_type for peak in gpu.device.other_peaks()}
     assert "tf32" in {peak.element_type for peak in gpu.device.other_peaks()}
 
 
 def test_a_kernel_that_an_old_compiler_does_not_know_is_left_out() -> None:
-    kernels, before = ({k.name for k in peak_kernels("sm_89", release)} for release in ((12, 4), (12, 3)))
+    kernels, before = (
+        {k.name for k in other_peak_kernels("sm_89", release)} for release in ((12, 4), (12, 3))
+    )
     assert kernels - before == {"mma_float8_e4m3"} and "mma_tf32" in before
 
 
-@pytest.mark.parametrize("text", ["", "{", "[" * 10**5, "{}", "[5]"])
-def test_a_damaged_file_in_the_cache_is_measured_again(gpu: Any, text: str) -> None:
+@pytest.mark.parametrize("content", [b"", b"{", b"[" * 10**5, b"{}", b"[5]", b'[{"unit": "\xff"}]'])
+def test_a_damaged_file_in_the_cache_is_measured_again(gpu: Any, content: bytes) -> None:
     for measure, read in (
         (gpu.device.ceilings, read_ceilings),
         (gpu.device.other_peaks, read_peaks),
@@ -252,7 +263,7 @@ def test_a_damaged_file_in_the_cache_is_measured_again(gpu: Any, text: str) -> N
         before = set(gpu.cache.rglob("*.json"))
         first = measure()
         (path,) = set(gpu.cache.rglob("*.json")) - before
-        path.write_text(text)
+        path.write_bytes(content)
         again = measure()
         assert again == read(path)
         rates = [
@@ -281,7 +292,7 @@ def test_damaged_ceilings_are_not_read(tmp_path: Path, record: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "record", [{}, 5, [{}], [5], [PEAK_RECORD | {"gflops": -1}], [PEAK_RECORD | {"unit": "abacus"}]]
+    "record", [{}, 5, [], [{}], [5], [PEAK_RECORD | {"gflops": -1}], [PEAK_RECORD | {"unit": "abacus"}]]
 )
 def test_damaged_peaks_are_not_read(tmp_path: Path, record: Any) -> None:
     path = tmp_path / "peaks.json"
@@ -295,5 +306,3 @@ def test_right_files_are_read(tmp_path: Path) -> None:
     assert read_ceilings(path) == Ceilings(51000.5, 4000, 1980)
     path.write_text(json.dumps([PEAK_RECORD]))
     assert read_peaks(path) == (Peak("FMA", "float64", 25000, "measured", None),)
-    path.write_text("[]")
-    assert read_peaks(path) == ()  # of an architecture without other units

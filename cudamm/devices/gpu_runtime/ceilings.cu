@@ -1,4 +1,5 @@
-// Kernels of cudamm itself that measure upper bounds for the rates of a GPU: of fused multiply-adds, and of a copy.
+// Kernels of cudamm itself that measure the two rates with which every measurement is compared: of fused multiply-adds
+// in float32, and of a copy.
 //
 // `multiply_add` loads nothing from global memory. Each thread has several independent sums, so that no instruction
 // waits for the one before it. `factor` is 0.5: a number that the compiler does not know. `gpu_ceilings.py` contains
@@ -28,10 +29,6 @@ __device__ void multiply_add(T *out, int steps, T factor) {
 
 extern "C" __global__ void multiply_add_float32(float *out, int steps, float factor) {
     multiply_add(out, steps, factor);
-}
-
-extern "C" __global__ void multiply_add_float64(double *out, int steps, float factor) {
-    multiply_add(out, steps, double(factor));
 }
 
 // Copies `count` vectors of 16 bytes.

@@ -1,8 +1,15 @@
-// Kernels of cudamm itself that measure the peaks of tensor cores, in each type that the architecture has.
+// Kernels of cudamm itself that measure the peaks of the other units and types: of fused multiply-adds in float64, and of
+// tensor cores in each type that the architecture has.
 //
-// They load nothing from global memory. `ceilings.cu`, whose `use` they call, is compiled before this file. Each
-// warp has several independent sums, or its instructions run asynchronously. `gpu_ceilings.py` contains the number of
-// operations of a step.
+// `ceilings.cu`, whose functions they call, is compiled before this file. The kernels load nothing from global memory.
+// Each warp has several independent sums, or its instructions run asynchronously. `gpu_ceilings.py` contains the number
+// of operations of a step.
+
+extern "C" __global__ void multiply_add_float64(double *out, int steps, float factor) {
+    multiply_add(out, steps, double(factor));
+}
+
+// ---- Tensor cores -------------------------------------------------------------------------------------
 
 enum Type { FLOAT16, BFLOAT16, TF32, E4M3 };
 

@@ -50,6 +50,12 @@ class NoDeviceError(CudammError):
     exit_status = 3
 
 
+class NoSuchGpuError(NoDeviceError):
+    """Number of a GPU that this machine does not have: an error in the request."""
+
+    exit_status = UsageError.exit_status
+
+
 class DeviceLostError(NoDeviceError):
     """Failure of a device that was in use: no new process can open it, or its host cannot be reached."""
 

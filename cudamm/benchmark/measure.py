@@ -96,7 +96,8 @@ class _SharedBenchmark:
             for result in threads.run(measure, functools.partial(self._cases.may_have, problem)):
                 yield self._keep(problem, result)
             yield from self._measure_alone(problem)
-            yield from self._measure_finalists(problem)
+            is_end = problem == list(self._results)[-1] and not self._settings.keep_matrices
+            yield from self._measure_finalists(problem, is_end=is_end)
             if not self._settings.keep_matrices:
                 self._executors.release()
 
@@ -158,12 +159,19 @@ class _SharedBenchmark:
             except DeviceLostError as error:
                 self._executors.remove(member, error)
 
-    def _measure_finalists(self, problem: Problem) -> Iterator[Result]:
-        """Measure the finalists of a problem again, in turn, on one device."""
+    def _measure_finalists(self, problem: Problem, *, is_end: bool) -> Iterator[Result]:
+        """Measure the finalists of a problem again, in turn, on one device.
+
+        Args:
+            is_end: whether nothing else will be measured, so that the other devices can shut down meanwhile.
+        """
         chosen = finalists(self._results[problem], self._settings.finalists)
         cases = [self._compiled[result.position] for result in chosen if result.position in self._compiled]
         while cases:
             member = most_typical(self._executors)
+            for other in self._executors.members if is_end else ():
+                if other is not member:
+                    other.dismiss()
             try:
                 yield from member.carry_out(MeasureInTurn(self._settings, is_final=True), cases, self._report)
                 return

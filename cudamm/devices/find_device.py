@@ -26,7 +26,7 @@ def find(spec: str = "auto") -> Device[Any]:
 
     Raises:
         UsageError: the name means no device.
-        NoDeviceError: a GPU is requested and cannot be used.
+        NoDeviceError: a GPU is requested and cannot be used; NoSuchGpuError if it does not exist.
     """
     if gpu_index(spec) is None:
         return host()
@@ -34,7 +34,7 @@ def find(spec: str = "auto") -> Device[Any]:
         return find_gpu(spec)
     except NoDeviceError as error:
         if spec != "auto":
-            raise NoDeviceError(f"{error}; --device cpu needs no GPU") from None
+            raise type(error)(f"{error}; --device cpu needs no GPU") from None
         device = host()
         if is_left_out():
             device.info = dataclasses.replace(device.info, note=f"no GPU is used: {error}")

@@ -50,7 +50,7 @@ from cudamm.devices.gpu_timed_memory import OUTPUTS, WINDOWS, Place, TimedMemory
 from cudamm.devices.nvml import open_monitor
 from cudamm.devices.source_module import CompiledSource, compile_source, prepare_to_load
 from cudamm.devices.tensor_map import encode
-from cudamm.errors import KernelError, NoDeviceError
+from cudamm.errors import KernelError, NoDeviceError, NoSuchGpuError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
 from cudamm.kernels.array_file import FileArray
 from cudamm.kernels.launch_plan import Launch, Limits, TensorMap, padded_row_bytes
@@ -123,12 +123,13 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         """Open a GPU.
 
         Raises:
-            NoDeviceError: there is no PyCUDA, no driver or no such GPU, or the GPU cannot be used.
+            NoDeviceError: there is no PyCUDA, no driver or no GPU, or the GPU cannot be used.
+            NoSuchGpuError: there is no GPU with that index.
         """
         cuda = import_driver()
         count, driver_number = cuda.Device.count(), visible_gpu.driver_number(index)
         if driver_number >= count:
-            raise NoDeviceError(
+            raise NoSuchGpuError(
                 f"there is no gpu:{index}: this machine has {count}, the last is gpu:{count - 1}"
             )
         self._device = cuda.Device(driver_number)

@@ -99,7 +99,7 @@ class Executors(ABC):
         """Free the matrices of the problem that was run last."""
 
     def dismiss(self) -> None:  # noqa: B027 - most executors have nothing to wait for
-        """Start to shut down without waiting; `close` waits."""
+        """Start to shut down without waiting; `close` waits. A device that is used again starts again."""
 
     @abstractmethod
     def close(self) -> None:

@@ -192,7 +192,8 @@ class WorkerExecutor(LocalExecutor):
     def release(self) -> None:
         """Free the matrices of the problem that was run last."""
         self._sent.clear()
-        self._request(Release())
+        if not self._connection.closed:  # else the process is dismissed
+            self._request(Release())
 
     def dismiss(self) -> None:
         """Kill the process without waiting: the driver takes a tenth of a second to free its memory."""

@@ -61,7 +61,7 @@ class Gpu(InProcessExecutor):
         device.info = DeviceInfo("gpu", f"gpu:{number}", "a script")
         super().__init__(device)
         self.requests: list[int] = []
-        self.is_closed = False
+        self.is_closed = self.is_dismissed = False
         self._lost_after, self._barrier = lost_after, barrier
         self._in_use = threading.Lock()
 
@@ -91,6 +91,9 @@ class Gpu(InProcessExecutor):
             )
         finally:
             self._in_use.release()
+
+    def dismiss(self) -> None:
+        self.is_dismissed = True
 
     def close(self) -> None:
         self.is_closed = True
@@ -196,6 +199,23 @@ def test_what_a_lost_device_has_not_finished_is_measured_by_the_others(lost_afte
     assert all(r.status == "ok" for r in first)
     assert list(group.members) == [kept] and lost.is_closed
     assert len(group.losses) == 1 and "gpu:1 fell off the bus" in group.losses[0]
+
+
+@pytest.mark.parametrize("keep_matrices", [False, True])
+def test_devices_without_more_work_shut_down_while_the_last_finalists_are_measured(
+    keep_matrices: bool,
+) -> None:
+    members = two_gpus(1.0, 1.0)
+    asked = cases(BLOCKS, PROBLEM, OTHER_PROBLEM)
+    seen: dict[tuple[int, bool], set[bool]] = {}
+    for result in bench(ExecutorGroup(members), asked, settings(keep_matrices=keep_matrices), silent):
+        (other,) = (member for member in members if member.spec != result.device)
+        seen.setdefault((result.m, result.is_final), set()).add(other.is_dismissed)
+    first, last = PROBLEM.shape.m, OTHER_PROBLEM.shape.m
+    assert seen == {
+        (first, False): {False}, (first, True): {False},
+        (last, False): {False}, (last, True): {not keep_matrices},
+    }  # fmt: skip
 
 
 def test_a_device_lost_among_the_finalists_is_replaced() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from cudamm.devices import visible_gpu
+from cudamm.devices.find_device import find
 from cudamm.devices.gpu_device import GpuDevice
 from cudamm.errors import NoDeviceError
 from tests.fake_cuda_driver import FakeDriver
@@ -39,9 +40,10 @@ def test_the_only_gpu_that_is_shown_keeps_its_number(opened: list[int]) -> None:
 
 
 def test_a_gpu_that_does_not_exist_is_refused(opened: list[int]) -> None:
-    with pytest.raises(NoDeviceError, match="there is no gpu:3: this machine has 1, the last is gpu:0"):
-        GpuDevice(3)
-    assert opened == []
+    words = "there is no gpu:3: this machine has 1, the last is gpu:0; --device cpu needs no GPU"
+    with pytest.raises(NoDeviceError, match=words) as refused:
+        find("gpu:3")
+    assert refused.value.exit_status == 2 and opened == []
 
 
 @pytest.mark.parametrize(

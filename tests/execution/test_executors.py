@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -79,6 +80,19 @@ def test_a_case_runs_again_after_its_matrices_were_freed(executor: Executor) -> 
     for _ in range(2):
         assert executor.verify(case, thorough=False).correct
         executor.release()
+
+
+def test_a_dismissed_device_starts_again_only_if_it_is_used_again() -> None:
+    with WorkerExecutor("cpu", 30) as executor:
+        case = case_of(executor, find("naive"))
+        assert executor.verify(case, thorough=False).correct
+        first = executor._process
+        executor.dismiss()
+        executor.release()
+        assert executor._process is first and first.wait(10) == -signal.SIGKILL
+        assert executor.verify(case, thorough=False).correct
+        assert executor.sample(case, samples=1, launches_per_sample=1, cold=False, check=True).samples_ms
+        assert executor._process is not first
 
 
 def test_a_wrong_product_is_an_error_when_it_is_timed(executor: Executor, wrong: Method) -> None:

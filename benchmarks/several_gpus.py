@@ -5,8 +5,8 @@ python benchmarks/several_gpus.py short
 
 The script needs the extra `cluster` for Dask. What is timed compiles nothing: each sweep has run before with
 a smaller size, on every GPU and through Dask, because a cluster's programs have a cache of their own. The
-ratios are those of whole commands, of the mean if there are several runs. The ways take turns, because GPUs
-that have worked for minutes are throttled more.
+ratios are those of whole commands, of the mean if there are several runs. The ways take turns, so that no way
+always follows a long load.
 """
 
 from __future__ import annotations

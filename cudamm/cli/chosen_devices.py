@@ -83,7 +83,8 @@ def _run_on_cluster(
     """Call `run` with the executors of each kind of the cluster's devices."""
     named = None if spec == "auto" else spec
     with connection_to(cluster, named, outputs, most_devices, expected) as found:
-        from cudamm.execution.cluster import of_each_kind  # the devices are being opened
+        # Imported after the processes of the devices have been started.
+        from cudamm.execution.cluster import of_each_kind
         from cudamm.execution.cluster_executor import ClusterExecutor
         from cudamm.execution.executor_group import ExecutorGroup
 

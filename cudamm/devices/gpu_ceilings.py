@@ -112,7 +112,7 @@ OTHER_PEAK_KERNELS = (
 
 
 def other_peak_kernels(arch: str, release: tuple[int, int]) -> tuple[PeakKernel, ...]:
-    """Return those of them that an architecture has if an nvcc of this release compiles them."""
+    """Return the other kernels that an architecture has if an nvcc of this release compiles them."""
     return tuple(
         kernel
         for kernel in OTHER_PEAK_KERNELS

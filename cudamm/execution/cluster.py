@@ -34,11 +34,7 @@ from cudamm.execution.cluster_service import (
 )
 from cudamm.execution.cluster_worker import DEVICE
 from cudamm.execution.dask_workers import DaskWorker
-from cudamm.execution.scheduler_address import (
-    CONNECT_S,
-    SchedulerAddress,
-    import_distributed,
-)
+from cudamm.execution.scheduler_address import CONNECT_S, SchedulerAddress, import_distributed
 
 LOOK_S = 1.0
 """Time between two looks at the scheduler's list of workers, in seconds."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import nullcontext
 from typing import NoReturn
 
 import msgspec
@@ -20,22 +21,16 @@ from cudamm.execution.worker_executor import WorkerExecutor
 
 
 def _main(settings: WorkerSettings) -> int:
+    spec = settings.device_spec
     try:
-        if not settings.device_spec:
-            _run(settings, None)
-            return 0
-        with WorkerExecutor(settings.device_spec, None, settings.expected) as executor:
-            _run(settings, executor)
+        with WorkerExecutor(spec, None, settings.expected) if spec else nullcontext() as executor:
+            from cudamm.execution.cluster_worker import run  # meanwhile the device opens
+
+            run(settings, executor)
     except CudammError as error:
         print_line(f"cudamm: {settings.name}: {error}")
         return error.exit_status
     return 0
-
-
-def _run(settings: WorkerSettings, executor: WorkerExecutor | None) -> None:
-    from cudamm.execution.cluster_worker import run
-
-    run(settings, executor)
 
 
 def _start() -> NoReturn:

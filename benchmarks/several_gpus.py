@@ -1,19 +1,21 @@
 """A sweep on one GPU, on every GPU of this machine, and on the same GPUs through Dask.
 
-python benchmarks/several_gpus.py            the short sweep, then the long one
-python benchmarks/several_gpus.py short
+python benchmarks/several_gpus.py            every comparison
+python benchmarks/several_gpus.py long       one of them: short, long or dask
 
 The script needs the extra `cluster` for Dask. What is timed compiles nothing: each sweep has run before with
-a smaller size, on every GPU and through Dask, because a cluster's programs have a cache of their own. The
-ratios are those of whole commands, of the mean if there are several runs. The ways take turns, so that no way
-always follows a long load.
+a smaller size, in each way that is timed, because a cluster's programs have a cache of their own. The ratios
+are those of whole commands, of the mean if there are several runs. The ways take turns, so that no way always
+follows a long load.
+
+GPUs of one kind differ, mostly in how often they are throttled. The one GPU is therefore the one whose share
+is nearest to the mean when all GPUs share the variants: neither a slow one nor a fast one decides the ratio.
 """
 
 from __future__ import annotations
 
 import datetime
 import json
-import os
 import re
 import subprocess
 import sys
@@ -24,75 +26,86 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-SWEEPS = {
-    "short": ("-m stream-k -D BLOCKS=264 -n 2048", ("gpu:0", "all", "cluster") * 3),
-    "long": (
-        "-m async-copy,stream-k -D BLOCKS=264 -n 8192 --full",
-        ("gpu:0", "all", "cluster", "cluster", "all"),
-    ),
+COMPARISONS = {
+    "short": ("-m stream-k -D BLOCKS=264 -n 2048", ("all", "one", "cluster") * 3),
+    "long": ("-m async-copy,stream-k -n 8192 --full", ("all", "one")),
+    "dask": ("-m async-copy,stream-k -D BLOCKS=264 -n 8192 --full", ("all", "cluster", "cluster", "all")),
 }
-"""Each sweep's options, and the ways in which it is timed, in order."""
+"""The options of each sweep, and the ways in which it is timed, in order. The first is `all`."""
 
 COMPILING = "1024"
 """The size with which the programs are compiled, which do not depend on it."""
 
-WAYS = {"gpu:0": "--device gpu:0", "all": "--device all", "cluster": "--cluster local"}
-
-Timed = dict[str, list[tuple[float, dict[str, Any]]]]
-"""For each way, the duration of each run in seconds and its JSON document."""
+Run = tuple[float, dict[str, Any]]
+"""The duration of a run in seconds, and its JSON document."""
 
 
 def main() -> None:
-    """Time the sweeps that the arguments name, or both."""
-    chosen = sys.argv[1:] or list(SWEEPS)
+    """Run the comparisons that the arguments name, or all."""
+    chosen = sys.argv[1:] or list(COMPARISONS)
     for name in chosen:
-        if name not in SWEEPS:
-            sys.exit(f"{name} is none of {', '.join(SWEEPS)}")
+        if name not in COMPARISONS:
+            sys.exit(f"{name} is none of {', '.join(COMPARISONS)}")
+    for name in chosen:
+        options, ways = COMPARISONS[name]
+        compiling = re.sub(r"-n \d+", f"-n {COMPILING}", options.replace(" --full", ""))
+        for way in dict.fromkeys(ways):
+            if way != "one":
+                _sweep(compiling, way)
+        runs: dict[str, list[Run]] = {way: [] for way in ways}
+        for way in ways:
+            place = _average_gpu(runs["all"][0]) if way == "one" else way
+            runs[way].append(_sweep(options, place))
+            print(f"{name} on {place}: {runs[way][-1][0]:.1f} s", file=sys.stderr)
+        _show(options, runs)
+
+
+def _sweep(options: str, place: str) -> Run:
+    """Run a sweep on a GPU, on `all`, or on the `cluster` of this machine's GPUs."""
+    where = ["--cluster", "local"] if place == "cluster" else ["--device", place]
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["CUDAMM_CACHE"] = f"{folder}/cache"
-        for name in chosen:
-            options, ways = SWEEPS[name]
-            for way in ("all", "cluster"):
-                compiling = re.sub(r"-n \d+", f"-n {COMPILING}", options.replace(" --full", ""))
-                _sweep(compiling, way, folder)
-            timed: Timed = {way: [] for way in WAYS}
-            for way in ways:
-                timed[way].append(_sweep(options, way, folder))
-                print(f"{name} {way}: {timed[way][-1][0]:.1f} s", file=sys.stderr)
-            _show(options, timed)
+        path = Path(folder, "sweep.json")
+        command = [sys.executable, "-m", "cudamm", "sweep", *options.split(), *where, "--json", str(path)]
+        begun = time.monotonic()
+        ended = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
+        duration_s = time.monotonic() - begun
+        if ended.returncode:
+            sys.exit(f"the sweep ended with status {ended.returncode}")
+        return duration_s, json.loads(path.read_text())
 
 
-def _sweep(options: str, way: str, folder: str) -> tuple[float, dict[str, Any]]:
-    """Run a sweep; return its duration in seconds and its JSON document."""
-    path = Path(folder, "sweep.json")
-    path.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "cudamm", "sweep", *options.split(), *WAYS[way].split()]
-    begun = time.monotonic()
-    ended = subprocess.run([*command, "--json", str(path)], check=False, stdout=subprocess.DEVNULL)
-    duration_s = time.monotonic() - begun
-    if ended.returncode:
-        sys.exit(f"the sweep ended with status {ended.returncode}")
-    return duration_s, json.loads(path.read_text())
+def _timed_rows(run: Run) -> list[dict[str, Any]]:
+    return [row for row in run[1]["results"] if row["status"] in ("ok", "dropped")]
 
 
-def _show(options: str, timed: Timed) -> None:
-    device = timed["all"][0][1]["device"]
+def _shares(run: Run) -> Counter[str]:
+    """Return how many variants each GPU took."""
+    return Counter(row["device"] for row in _timed_rows(run))
+
+
+def _average_gpu(run: Run) -> str:
+    """Return the GPU whose share of a sweep is nearest to the mean share."""
+    shares = _shares(run)
+    return min(shares, key=lambda gpu: abs(shares[gpu] - mean(shares.values())))
+
+
+def _show(options: str, runs: dict[str, list[Run]]) -> None:
+    device = runs["all"][0][1]["device"]
     print(f"cudamm sweep {options}")
     print(f"{device['name']}, driver {device['driver']}, {datetime.date.today()}")
-    mean_s = {way: mean(duration_s for duration_s, _ in runs) for way, runs in timed.items()}
-    for way, runs in timed.items():
-        durations = ", ".join(f"{duration_s:.1f}" for duration_s, _ in runs)
-        print(f"{way:8} {durations} s: {mean_s['gpu:0'] / mean_s[way]:.2f} times as fast as gpu:0")
-        _, document = runs[-1]
-        rows = [row for row in document["results"] if row["status"] in ("ok", "dropped")]
+    mean_s = {way: mean(duration_s for duration_s, _ in of_way) for way, of_way in runs.items()}
+    for way, of_way in runs.items():
+        durations = ", ".join(f"{duration_s:.1f}" for duration_s, _ in of_way)
+        print(f"{way:8} {durations} s: {mean_s[way] / mean_s['all']:.2f} times as long as on all")
+        rows = _timed_rows(of_way[-1])
         right = [row for row in rows if row["status"] == "ok"]
         best = min(right, key=lambda row: (not row["is_final"], float(row["median_ms"])))
         parameters = " ".join(f"{name}={value}" for name, value in best["params"].items())
         print(f"         best {best['median_ms']:.4f} ms: {best['method']} {parameters}")
-        shares = ", ".join(f"{gpu} {n}" for gpu, n in sorted(Counter(row["device"] for row in rows).items()))
+        shares = ", ".join(f"{gpu} {count}" for gpu, count in sorted(_shares(of_way[-1]).items()))
         retaken = sum(row["retaken"] for row in rows)
         print(f"         {len(rows)} rows: {shares}; {retaken} samples repeated, as the GPU was throttled")
-    print(f"through Dask {mean_s['cluster'] / mean_s['all']:.3f} times as long as on all", flush=True)
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

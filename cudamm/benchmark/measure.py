@@ -9,11 +9,11 @@ import contextlib
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from cudamm.benchmark.finalists import finalists, key_of, problem_of
-from cudamm.benchmark.measure_in_turn import MeasureInTurn, is_untimed, known_medians
-from cudamm.benchmark.result import Result
+from cudamm.benchmark.measure_in_turn import MeasureInTurn, cache_state, is_untimed, known_medians
+from cudamm.benchmark.result import Result, Timing, result_of_case
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.errors import DeviceLostError
 from cudamm.execution.case import Case
@@ -71,26 +71,39 @@ class _SharedBenchmark:
         kept: Sequence[Result],
         report_progress: Progress,
     ) -> None:
-        self._executors, self._settings, self._planned = executors, settings, planned
+        self._executors, self._settings = executors, settings
+        self._skipped = [case for case in planned if case.skipped]
+        self._to_measure = [case for case in planned if not case.skipped]
+        self._total = len(planned)
         self._report_progress = report_progress
         self._has_several = len(executors.members) > 1
         self._finished = 0
         self._results = {case.problem: _of_problem(case.problem, kept) for case in planned}
-        self._unmeasured = Counter(case.problem for case in planned)
+        self._unmeasured = Counter(case.problem for case in self._to_measure)
         self._compiled: dict[int, Case] = {}
         self._alone: dict[Problem, list[Case]] = {case.problem: [] for case in planned}
 
     def run(self) -> Iterator[Result]:
         """Measure everything, and yield each result when it is complete."""
-        with contextlib.closing(compiled_as_ready(self._planned, self._report_progress)) as compiled:
+        skipped = map(self._skipped_result, self._skipped)
+        with contextlib.closing(compiled_as_ready(self._to_measure, self._report_progress)) as compiled:
             self._cases = SharedCases(compiled)
             with device_threads(self._executors) as threads:
                 if self._settings.shares_variants or not self._has_several:
-                    yield from self._share_variants(threads)
+                    measured = self._share_variants(threads)
                 else:
-                    yield from self._share_problems(threads)
+                    measured = self._share_problems(threads)
+                with contextlib.closing(measured):
+                    for result in measured:
+                        yield result
+                        yield from skipped  # all of them after the first result, while several devices go on
+        yield from skipped
 
-    def _share_variants(self, threads: DeviceThreads) -> Iterator[Result]:
+    def _skipped_result(self, case: Case) -> Result:
+        self._finished += 1
+        return result_of_case(case, "skipped", case.skipped, Timing([], cache_state(case, self._settings)))
+
+    def _share_variants(self, threads: DeviceThreads) -> Generator[Result, None, None]:
         for problem in self._results:
             measure = functools.partial(self._measure, problem=problem)
             for result in threads.run(measure, functools.partial(self._cases.may_have, problem)):
@@ -101,7 +114,7 @@ class _SharedBenchmark:
             if not self._settings.keep_matrices:
                 self._executors.release()
 
-    def _share_problems(self, threads: DeviceThreads) -> Iterator[Result]:
+    def _share_problems(self, threads: DeviceThreads) -> Generator[Result, None, None]:
         def measure(member: Executor, problem: Problem) -> Iterator[Result]:
             yield from self._measure(member, problem)
             if not self._settings.keep_matrices:
@@ -140,8 +153,7 @@ class _SharedBenchmark:
         """Take cases, and put each into `unfinished`."""
         for case in self._cases.of(problem):
             self._compiled[case.position] = case
-            is_timed = not case.skipped and not is_untimed(case, self._settings)
-            if self._has_several and case.on_host and is_timed:
+            if self._has_several and case.on_host and not is_untimed(case, self._settings):
                 self._alone[problem].append(case)
             else:
                 unfinished[case.position] = case
@@ -185,7 +197,7 @@ class _SharedBenchmark:
         return result
 
     def _report(self, doing: str) -> None:
-        self._report_progress(doing, self._finished, len(self._planned))
+        self._report_progress(doing, self._finished, self._total)
 
 
 def _of_problem(problem: Problem, results: Sequence[Result]) -> list[Result]:

@@ -68,6 +68,11 @@ def is_untimed(case: Case, settings: Settings) -> bool:
     return case.execution == "emulated" and not settings.times
 
 
+def cache_state(case: Case, settings: Settings) -> Cache:
+    """Return the state of the cache before each sample of a case; a host's cache is left as it is."""
+    return "hot" if case.on_host else settings.cache
+
+
 class _Medians:
     """The medians of a problem: known ones, and the current ones of right candidates.
 
@@ -171,21 +176,18 @@ class _Benchmark:
     def _advance(self, candidate: _Candidate, step: Callable[[_Candidate], Ended]) -> Iterator[Result]:
         """Do one step of a candidate; if it was the last step, yield the result."""
         self._report(f"finalist {candidate.case.title}" if self._is_final else candidate.case.title)
-        if candidate.case.skipped:
-            result = self._without_samples(candidate, "skipped", candidate.case.skipped)
+        try:
+            ended = step(candidate)
+        except KernelError as error:
+            self._medians.discard(candidate.case.position)
+            result = self._without_samples(candidate, "failed", str(error))
         else:
-            try:
-                ended = step(candidate)
-            except KernelError as error:
-                self._medians.discard(candidate.case.position)
-                result = self._without_samples(candidate, "failed", str(error))
+            if is_untimed(candidate.case, self._settings):
+                result = self._without_samples(candidate, "ok")
+            elif ended:
+                result = self._with_samples(candidate, ended)
             else:
-                if is_untimed(candidate.case, self._settings):
-                    result = self._without_samples(candidate, "ok")
-                elif ended:
-                    result = self._with_samples(candidate, ended)
-                else:
-                    return
+                return
         self._candidates.remove(candidate)
         yield result
 
@@ -278,7 +280,7 @@ class _Benchmark:
                 candidate.case,
                 samples=samples,
                 launches_per_sample=candidate.launches_per_sample,
-                cold=self._cache(candidate.case) == "cold",
+                cold=cache_state(candidate.case, self._settings) == "cold",
                 check=self._settings.verify,
             )
             pause_s = pause_before_retake_s(candidate.pauses) if batch.throttle_reasons else None
@@ -323,12 +325,9 @@ class _Benchmark:
 
     def _device(self, case: Case) -> str:
         """Return the name of the device that runs a case; empty if nothing was launched."""
-        if case.skipped or isinstance(case.compiled, KernelError):
+        if isinstance(case.compiled, KernelError):
             return ""
         return "cpu" if case.on_host else self._executor.target.info.spec
-
-    def _cache(self, case: Case) -> Cache:
-        return "hot" if case.on_host else self._settings.cache
 
     def _ceilings(self, case: Case) -> Ceilings | None:
         """Return the ceilings of the GPU that runs a case; None if they are unknown or no GPU runs it."""
@@ -342,11 +341,11 @@ class _Benchmark:
         target: Target[Any] = self._executor.target
         if isinstance(target, GpuTarget):
             ceilings = not_below_theoretical(ceilings, target)
-        is_cold = self._cache(case) == "cold"
+        is_cold = cache_state(case, self._settings) == "cold"
         return impossible_rate(case, candidate.median_ms, ceilings, is_cold=is_cold)
 
     def _without_samples(self, candidate: _Candidate, status: Status, reason: str = "") -> Result:
-        timing = Timing([], self._cache(candidate.case))
+        timing = Timing([], cache_state(candidate.case, self._settings))
         return self._result(candidate, status, reason, timing)
 
     def _result(self, candidate: _Candidate, status: Status, reason: str, timing: Timing) -> Result:
@@ -368,7 +367,7 @@ class _Benchmark:
         ceilings = self._ceilings(case) if case.problem.element.name == "float32" else None
         timing = Timing(
             samples_ms=candidate.samples_ms,
-            cache=self._cache(case),
+            cache=cache_state(case, self._settings),
             launches_per_sample=candidate.launches_per_sample,
             ended_by=ended,
             clock_mhz=median(candidate.clocks_mhz) if candidate.clocks_mhz else None,

@@ -108,7 +108,7 @@ def usual_sizes(
     for variant in variants:
         if larger and not variant.method.builtin and not any(_has_blocks(variant, size) for size in chosen):
             chosen += [size for size in larger if _has_blocks(variant, size)][:1]
-        equal = (required.equal() for required in variant.method.requires)
+        equal = (required.equal for required in variant.method.requires)
         fixed = {pair[0]: pair[1] for pair in equal if pair and isinstance(pair[1], int)}
         if not fixed.keys().isdisjoint("MNK"):  # a kernel for a size of its own
             usual = max(fixed.values())

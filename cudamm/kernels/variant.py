@@ -106,7 +106,7 @@ class Variant:
         names = self.names(element, m, n, k)
         multiples = {"M": 1, "N": 1, "K": 1}
         for required in self.method.requires:
-            multiple = required.multiple()
+            multiple = required.multiple
             if multiple and multiple[0] in multiples:
                 divisor = multiple[1].whole(names)
                 if divisor < 1:
@@ -114,7 +114,7 @@ class Variant:
                         f"{self}: “{required}” requires a multiple of {divisor}, which must be at least 1"
                     )
                 multiples[multiple[0]] = math.lcm(multiples[multiple[0]], divisor)
-        equal = [pair for required in self.method.requires if (pair := required.equal())]
+        equal = [pair for required in self.method.requires if (pair := required.equal)]
         for first, second in equal * 2:  # `M == N, N == K` makes M and K equal too
             if first in multiples and second in multiples:
                 step = math.lcm(multiples[first], multiples[str(second)])

@@ -1,8 +1,8 @@
 """Arithmetic over named whole numbers in kernel headers and options, such as `ceil(N / BLOCK_SIZE)`.
 
 Python's parser reads the text, and this module evaluates the syntax tree node by node. Only the operators
-and functions listed here are allowed, and Python code is never executed. Numbers are exact fractions, so
-`ceil(N / 16)` has no rounding error.
+and functions listed here are allowed, and Python code is never executed. Numbers are exact: a quotient is a
+fraction, so `ceil(N / 16)` has no rounding error.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from cudamm.errors import UsageError
 
@@ -30,15 +31,18 @@ LARGEST_VALUE = 2**63
 LARGEST_DENOMINATOR = 2**256
 """Bound of the denominators in an evaluation; a few products of float64 numbers stay below."""
 
-_BINARY: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+Exact = int | Fraction
+"""A number in an evaluation. Only a quotient is a fraction, because arithmetic with ints is faster."""
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Exact]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: lambda a, b: Fraction(a // b),
+    ast.Div: lambda a, b: Fraction(a) / b,
+    ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-_COMPARISON: dict[type[ast.cmpop], Callable[[Fraction, Fraction], bool]] = {
+_COMPARISON: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -46,9 +50,9 @@ _COMPARISON: dict[type[ast.cmpop], Callable[[Fraction, Fraction], bool]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_FUNCTIONS: dict[str, Callable[..., Fraction]] = {
-    "ceil": lambda x: Fraction(math.ceil(x)),
-    "floor": lambda x: Fraction(math.floor(x)),
+_FUNCTIONS: dict[str, Callable[..., Exact]] = {
+    "ceil": math.ceil,
+    "floor": math.floor,
     "min": lambda *x: min(x),
     "max": lambda *x: max(x),
     # In `sizeof(element)` the value of `element` is already its size in bytes, and so is that of `result`.
@@ -74,7 +78,7 @@ class Expression:
     def __str__(self) -> str:
         return self.text
 
-    def value(self, names: Mapping[str, int | Fraction]) -> Fraction:
+    def value(self, names: Mapping[str, Exact]) -> Exact:
         """Return the exact value; a comparison is 1 or 0.
 
         Raises:
@@ -90,7 +94,7 @@ class Expression:
         except OverflowError:
             raise UsageError(f"“{self.text}” is too large: every number has to be below 2^63") from None
 
-    def whole(self, names: Mapping[str, int | Fraction]) -> int:
+    def whole(self, names: Mapping[str, Exact]) -> int:
         """Return the value as an int. Raises UsageError if the value is not whole."""
         value = self.value(names)
         if value.denominator != 1:
@@ -101,7 +105,7 @@ class Expression:
             )
         return int(value)
 
-    def holds(self, names: Mapping[str, int | Fraction]) -> bool:
+    def holds(self, names: Mapping[str, Exact]) -> bool:
         """Return whether a condition such as `M % 64 == 0` is true: whether the value is not 0."""
         return self.value(names) != 0
 
@@ -113,8 +117,9 @@ class Expression:
         parts = (Expression(ast.unparse(part), _names(part), part) for part in tree.values)
         return tuple(condition for part in parts for condition in part.conjuncts())
 
+    @functools.cached_property  # a sweep asks for each of its variants
     def multiple(self) -> tuple[str, Expression] | None:
-        """Return `("M", 64)` for the expression `M % 64 == 0`, and None for expressions of another form."""
+        """`("M", 64)` for the expression `M % 64 == 0`; None for expressions of another form."""
         tree = self._tree
         if (
             isinstance(tree, ast.Compare)
@@ -130,8 +135,9 @@ class Expression:
             return tree.left.left.id, Expression(ast.unparse(divisor), _names(divisor), divisor)
         return None
 
+    @functools.cached_property
     def equal(self) -> tuple[str, str | int] | None:
-        """Return `("M", "N")` for `M == N`, `("M", 64)` for `M == 64`, and None for other expressions."""
+        """`("M", "N")` for `M == N`, `("M", 64)` for `M == 64`; None for other expressions."""
         match self._tree:
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Name(id=other)]):
                 return name, other
@@ -274,7 +280,7 @@ def _names(tree: ast.expr) -> frozenset[str]:
     return frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions)
 
 
-def _value(tree: ast.expr, names: Mapping[str, int | Fraction]) -> Fraction:
+def _value(tree: ast.expr, names: Mapping[str, Exact]) -> Exact:
     value = _unbounded_value(tree, names)
     numerator, denominator = value.as_integer_ratio()  # comparing whole numbers is faster
     if abs(numerator) >= LARGEST_VALUE * denominator or denominator >= LARGEST_DENOMINATOR:
@@ -282,12 +288,12 @@ def _value(tree: ast.expr, names: Mapping[str, int | Fraction]) -> Fraction:
     return value
 
 
-def _unbounded_value(tree: ast.expr, names: Mapping[str, int | Fraction]) -> Fraction:
+def _unbounded_value(tree: ast.expr, names: Mapping[str, Exact]) -> Exact:
     match tree:
         case ast.Constant(value=int(number)):
-            return Fraction(number)
+            return number
         case ast.Name(id=name):
-            return Fraction(names[name])
+            return names[name]
         case ast.UnaryOp(operand=operand):
             return -_value(operand, names)
         case ast.BinOp(left=left, op=op, right=right):
@@ -295,10 +301,10 @@ def _unbounded_value(tree: ast.expr, names: Mapping[str, int | Fraction]) -> Fra
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             values = [_value(v, names) for v in (left, *comparators)]
             pairs = zip(ops, values, values[1:], strict=False)
-            return Fraction(all(_COMPARISON[type(op)](a, b) for op, a, b in pairs))
+            return int(all(_COMPARISON[type(op)](a, b) for op, a, b in pairs))
         case ast.BoolOp(op=op, values=parts):
             decide = all if isinstance(op, ast.And) else any
-            return Fraction(decide(_value(part, names) != 0 for part in parts))
+            return int(decide(_value(part, names) != 0 for part in parts))
         case ast.Call(func=ast.Name(id=name), args=args):
             return _FUNCTIONS[name](*(_value(a, names) for a in args))
     raise AssertionError(f"{ast.dump(tree)} passed the check")  # pragma: no cover

@@ -173,6 +173,26 @@ def test_one_device_measures_nothing_twice() -> None:
     assert {(r.device, r.is_final) for r in results} == {("gpu:0", False)}
 
 
+@pytest.mark.parametrize("devices", [1, 2])
+def test_skipped_variants_are_reported_without_a_device_after_the_first_measured_one(devices: int) -> None:
+    members = two_gpus(*[1.0] * devices)
+    impossible = variants(find("async-copy"), {"BM": (64,), "WM": range(100, 120)})
+    asked = [(variant, PROBLEM) for variant in impossible] + cases()
+    results = list(bench(ExecutorGroup(members), asked, settings(), silent))
+    assert [r.status for r in results[: 1 + len(impossible)]] == ["ok"] + ["skipped"] * len(impossible)
+    skipped = [r for r in results if r.status == "skipped"]
+    assert [(r.position, r.device) for r in skipped] == [(i, "") for i in range(len(impossible))]
+    assert all("requires BM % WM == 0" in r.reason for r in skipped)
+    assert {block for member in members for block in member.requests} == set(BLOCKS)
+
+
+def test_skipped_variants_are_reported_if_nothing_is_left_to_measure() -> None:
+    (measured,) = bench(Gpu(0), cases([3]), settings(), silent)
+    impossible = [(v, PROBLEM) for v in variants(find("async-copy"), {"WM": (100,)})]
+    (skipped,) = bench(Gpu(0), impossible, settings(), silent, positions=[1], kept=[measured])
+    assert (skipped.position, skipped.status) == (1, "skipped")
+
+
 def test_the_best_is_a_finalist_and_times_of_two_devices_have_no_ratio() -> None:
     """The other device is 40% faster, so that its variants would win if times were compared."""
     members = two_gpus(1.0, 0.6)

@@ -225,13 +225,13 @@ def test_a_condition_holds_if_its_value_is_not_zero() -> None:
 
 
 def test_only_conditions_on_a_multiple_are_recognised_as_multiples() -> None:
-    multiple = parse("N % (BLOCK_SIZE * 2) == 0").multiple()
+    multiple = parse("N % (BLOCK_SIZE * 2) == 0").multiple
     assert multiple is not None
     name, divisor = multiple
     assert name == "N"
     assert divisor.whole(NAMES) == 32
     for other in ("N % 4 == 1", "N % 4", "N // 4 == 0", "4 % N == 0 == 0", "(N + 1) % 4 == 0", "N % 4 != 0"):
-        assert parse(other).multiple() is None, other
+        assert parse(other).multiple is None, other
 
 
 def test_lists_are_separated_by_commas() -> None:
@@ -277,4 +277,4 @@ def test_deeply_nested_expressions_are_refused(text: str) -> None:
 def test_the_deepest_expressions_allowed_are_evaluated() -> None:
     (first, _) = parse_conditions("-" * (MOST_LEVELS - 4) + "M == 100 and N == 7")
     assert first.holds(NAMES)
-    assert first.multiple() is None
+    assert first.multiple is None

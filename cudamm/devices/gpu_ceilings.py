@@ -22,7 +22,6 @@ from cudamm.devices.device import Ceilings, Load, LoadedUnit, Peak, Unit
 from cudamm.devices.gpu_support import Support
 from cudamm.devices.nvml import GpuState, Monitor
 from cudamm.devices.own_module import CEILINGS, PEAKS, OwnModule
-from cudamm.kernels.architecture import Architecture
 
 T = TypeVar("T")
 
@@ -39,19 +38,7 @@ LAUNCH_MS = 5.0
 """Duration of a timed launch, in milliseconds: long for its overhead and for reading the clock meanwhile."""
 
 SAMPLES = 25
-"""Number of timed launches. The first ones raise the clocks of an idle GPU."""
-
-RANK = 3
-"""The third fastest launch counts: on an H100, the fastest was once 2.7% faster than its clock allows."""
-
-LEAST_SHARE = 0.9
-"""Minimum share of the rate at the clock that float32 multiply-adds reach if the GPU does no other work."""
-
-RETRY_PAUSES_S = (0.5, 1.0)
-"""Pauses before a measurement that other work has disturbed is repeated, in seconds.
-
-The work can be that of a kernel that hung, whose process has just been killed.
-"""
+"""Number of timed launches. The first ones raise the clocks of an idle GPU; the fastest one counts."""
 
 MOST_STEPS = 10**6
 """Maximum number of steps: no sum overflows, and the number of operations stays exact."""
@@ -133,12 +120,8 @@ def other_peak_kernels(arch: str, release: tuple[int, int]) -> tuple[PeakKernel,
     )
 
 
-def measured_ceilings(
-    support: Support, architecture: Architecture, key: str, read_clock: Callable[[], int | None]
-) -> Ceilings:
+def measured_ceilings(support: Support, key: str, read_clock: Callable[[], int | None]) -> Ceilings:
     """Return the upper bounds for the rates of a GPU, measured once and cached under `key`.
-
-    Ceilings that other work on the GPU has disturbed are not kept in the cache.
 
     Args:
         read_clock: returns the current clock of the multiprocessors in MHz, or None.
@@ -147,12 +130,11 @@ def measured_ceilings(
         ("ceilings", key, CEILINGS.text, repr(FMA_KERNEL)),
         read_ceilings,
         lambda: _Measurement(support, CEILINGS, read_clock).ceilings(),
-        lambda ceilings: _is_too_slow(ceilings.fma_peak, architecture),
     )
 
 
 def measured_other_peaks(
-    support: Support, architecture: Architecture, key: str, read_clock: Callable[[], int | None]
+    support: Support, key: str, read_clock: Callable[[], int | None]
 ) -> tuple[Peak, ...]:
     """Return the peaks of all units and types but float32 multiply-adds, as `measured_ceilings` does.
 
@@ -163,41 +145,14 @@ def measured_other_peaks(
         ("other peaks", key, PEAKS.text, *map(repr, kernels)),
         read_peaks,
         lambda: _Measurement(support, PEAKS, read_clock).peaks(kernels),
-        lambda _: _is_too_slow(_Measurement(support, PEAKS, read_clock).peak(FMA_KERNEL), architecture),
     )
 
 
-def _is_too_slow(fma_peak: Peak, architecture: Architecture) -> bool:
-    """Return whether float32 multiply-adds are so slow for the clock that the GPU must do other work too."""
-    if fma_peak.clock_mhz is None:
-        return False
-    lanes = architecture.fp32_per_cycle * architecture.multiprocessors
-    return fma_peak.gflops < LEAST_SHARE * 2 * lanes * fma_peak.clock_mhz / 1e3
-
-
-def _measured_once(
-    made_from: Sequence[str],
-    read: Callable[[Path], T | None],
-    measure: Callable[[], T],
-    is_disturbed: Callable[[T], bool],
-) -> T:
-    """Return what is cached, or what is measured now and then cached.
-
-    Args:
-        is_disturbed: returns whether the GPU did other work during a measurement, which then is repeated, and
-            is not cached if that does not help.
-    """
-    disturbed = False
+def _measured_once(made_from: Sequence[str], read: Callable[[Path], T | None], measure: Callable[[], T]) -> T:
+    """Return what is cached, or what is measured now and then cached."""
 
     def make(path: Path) -> None:
-        nonlocal disturbed
-        for pause_s in (*RETRY_PAUSES_S, None):
-            found = measure()
-            disturbed = is_disturbed(found)
-            if not disturbed or pause_s is None:
-                break
-            time.sleep(pause_s)
-        path.write_bytes(msgspec.json.encode(found))
+        path.write_bytes(msgspec.json.encode(measure()))
 
     path = cached(made_from, ".json", make)
     found = read(path)
@@ -205,8 +160,6 @@ def _measured_once(
         path.unlink()
         found = read(cached(made_from, ".json", make))
     assert found is not None  # noqa: S101 - this process has just written the file
-    if disturbed:
-        path.unlink(missing_ok=True)
     return found
 
 
@@ -242,29 +195,28 @@ class _Measurement:
 
     def ceilings(self) -> Ceilings:
         """Measure the ceilings that every measurement needs."""
-        fma = self.peak(FMA_KERNEL)
+        fma = self._peak(FMA_KERNEL)
         return Ceilings(fma.gflops, self._copy_gbytes_per_s(), fma.clock_mhz)
 
     def peaks(self, kernels: Sequence[PeakKernel]) -> tuple[Peak, ...]:
         """Measure with each kernel; return the highest peak of each kind of units in each type."""
         best: dict[tuple[str, str], Peak] = {}
         for kernel in kernels:
-            peak = self.peak(kernel)
+            peak = self._peak(kernel)
             known = best.get((peak.unit, peak.element_type))
             if known is None or peak.gflops > known.gflops:
                 best[peak.unit, peak.element_type] = peak
         return tuple(best.values())
 
-    def peak(self, kernel: PeakKernel) -> Peak:
-        """Return the rate of a kernel's fast launches."""
+    def _peak(self, kernel: PeakKernel) -> Peak:
         with self.repeatable(kernel) as (launch, flops):
             samples = [self.timed(launch) for _ in range(SAMPLES)]
-        fast_ms = sorted(ms for ms, _ in samples)[RANK - 1]
-        # The driver reports a clock late: the value read during a fast launch may be an earlier one. The
-        # fast launches ran at the highest clock.
+        fastest_ms = min(ms for ms, _ in samples)
+        # The driver reports a clock late: the value read during the fastest launch may be an earlier one. The
+        # fastest launch ran at the highest clock.
         clock_mhz = max((clock for _, clock in samples if clock is not None), default=None)
         source = f"measured: {kernel.element_type} {kernel.instruction}"
-        return Peak(kernel.unit, kernel.element_type, flops / fast_ms / 1e6, source, clock_mhz)
+        return Peak(kernel.unit, kernel.element_type, flops / fastest_ms / 1e6, source, clock_mhz)
 
     @contextlib.contextmanager
     def repeatable(self, kernel: PeakKernel) -> Iterator[tuple[Callable[[], None], float]]:

@@ -204,11 +204,11 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
 
     def ceilings(self) -> Ceilings | None:
         """Return the upper bounds for this GPU's rates, which are measured once for each GPU and driver."""
-        return measured_ceilings(self.support, self.architecture, self._gpu_and_driver(), self.clock_mhz)
+        return measured_ceilings(self.support, self._gpu_and_driver(), self.clock_mhz)
 
     def other_peaks(self) -> tuple[Peak, ...]:
         """Return the peaks of all units and types but float32 FMAs, measured once for each GPU and driver."""
-        return measured_other_peaks(self.support, self.architecture, self._gpu_and_driver(), self.clock_mhz)
+        return measured_other_peaks(self.support, self._gpu_and_driver(), self.clock_mhz)
 
     def _gpu_and_driver(self) -> str:
         uuid = self._monitor.uuid() if self._monitor else self.info.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -79,10 +80,12 @@ def bench(faults, block=16):
 
 @pytest.fixture
 def gpu_workspace(workspace, needs_nvcc):
-    """Return a workspace in which the GPU is visible, with the faulty kernel."""
+    """Return a workspace with the faulty kernel, in which the GPUs are visible that this process may use."""
     (workspace.folder / "faulty.cu").write_text(KERNEL)
     gpu_workspace = workspace.with_environment()
     del gpu_workspace.environment["CUDA_VISIBLE_DEVICES"]
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        gpu_workspace.environment["CUDA_VISIBLE_DEVICES"] = os.environ["CUDA_VISIBLE_DEVICES"]
     assert gpu_workspace.run(bench("0,99")).status == 0  # compiles, and is correct without a fault
     return gpu_workspace
 

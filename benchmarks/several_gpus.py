@@ -4,9 +4,9 @@ python benchmarks/several_gpus.py            every comparison
 python benchmarks/several_gpus.py long       one of them: short, long or dask
 
 The script needs the extra `cluster` for Dask. What is timed compiles nothing: each sweep has run before with
-a smaller size, in each way that is timed, because a cluster's programs have a cache of their own. The ratios
-are those of whole commands, of the mean if there are several runs. The ways take turns, so that no way always
-follows a long load.
+a smaller size, on every GPU, and through Dask if that is timed, because a cluster's programs have a cache of
+their own. The ratios are those of whole commands, of the mean if there are several runs. The ways take turns,
+so that no way always follows a long load.
 
 GPUs of one kind differ, mostly in how often they are throttled. The one GPU is therefore the one whose share
 is nearest to the mean when all GPUs share the variants: neither a slow one nor a fast one decides the ratio.
@@ -31,7 +31,7 @@ COMPARISONS = {
     "long": ("-m async-copy,stream-k -n 8192 --full", ("all", "one")),
     "dask": ("-m async-copy,stream-k -D BLOCKS=264 -n 8192 --full", ("all", "cluster", "cluster", "all")),
 }
-"""The options of each sweep, and the ways in which it is timed, in order. The first is `all`."""
+"""The options of each sweep, and the ways in which it is timed, in order. The first, `all`, chooses `one`."""
 
 COMPILING = "1024"
 """The size with which the programs are compiled, which do not depend on it."""
@@ -79,8 +79,8 @@ def _timed_rows(run: Run) -> list[dict[str, Any]]:
 
 
 def _shares(run: Run) -> Counter[str]:
-    """Return how many variants each GPU took."""
-    return Counter(row["device"] for row in _timed_rows(run))
+    """Return how many variants each GPU took; a finalist's row does not tell which GPU took it first."""
+    return Counter(row["device"] for row in _timed_rows(run) if not row["is_final"])
 
 
 def _average_gpu(run: Run) -> str:
@@ -93,18 +93,21 @@ def _show(options: str, runs: dict[str, list[Run]]) -> None:
     device = runs["all"][0][1]["device"]
     print(f"cudamm sweep {options}")
     print(f"{device['name']}, driver {device['driver']}, {datetime.date.today()}")
-    mean_s = {way: mean(duration_s for duration_s, _ in of_way) for way, of_way in runs.items()}
-    for way, of_way in runs.items():
-        durations = ", ".join(f"{duration_s:.1f}" for duration_s, _ in of_way)
+    mean_s = {way: mean(duration_s for duration_s, _ in runs_of_way) for way, runs_of_way in runs.items()}
+    for way, runs_of_way in runs.items():
+        durations = ", ".join(f"{duration_s:.1f}" for duration_s, _ in runs_of_way)
         print(f"{way:8} {durations} s: {mean_s[way] / mean_s['all']:.2f} times as long as on all")
-        rows = _timed_rows(of_way[-1])
+        rows = _timed_rows(runs_of_way[-1])
         right = [row for row in rows if row["status"] == "ok"]
         best = min(right, key=lambda row: (not row["is_final"], float(row["median_ms"])))
         parameters = " ".join(f"{name}={value}" for name, value in best["params"].items())
         print(f"         best {best['median_ms']:.4f} ms: {best['method']} {parameters}")
-        shares = ", ".join(f"{gpu} {count}" for gpu, count in sorted(_shares(of_way[-1]).items()))
+        shares = ", ".join(f"{gpu} {count}" for gpu, count in sorted(_shares(runs_of_way[-1]).items()))
         retaken = sum(row["retaken"] for row in rows)
-        print(f"         {len(rows)} rows: {shares}; {retaken} samples repeated, as the GPU was throttled")
+        print(
+            f"         {len(rows)} rows, without the finalists {shares}; "
+            f"{retaken} samples repeated, as the GPU was throttled"
+        )
     sys.stdout.flush()
 
 

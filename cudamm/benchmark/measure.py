@@ -74,18 +74,17 @@ class _SharedBenchmark:
         self._executors, self._settings = executors, settings
         self._skipped = [case for case in planned if case.skipped]
         self._to_measure = [case for case in planned if not case.skipped]
-        self._total = len(planned)
         self._report_progress = report_progress
         self._has_several = len(executors.members) > 1
         self._finished = 0
-        self._results = {case.problem: _of_problem(case.problem, kept) for case in planned}
+        self._results = {case.problem: _of_problem(case.problem, kept) for case in self._to_measure}
         self._unmeasured = Counter(case.problem for case in self._to_measure)
         self._compiled: dict[int, Case] = {}
-        self._alone: dict[Problem, list[Case]] = {case.problem: [] for case in planned}
+        self._alone: dict[Problem, list[Case]] = {case.problem: [] for case in self._to_measure}
 
     def run(self) -> Iterator[Result]:
         """Measure everything, and yield each result when it is complete."""
-        skipped = map(self._skipped_result, self._skipped)
+        skipped = (self._skipped_result(case) for case in self._skipped)
         with contextlib.closing(compiled_as_ready(self._to_measure, self._report_progress)) as compiled:
             self._cases = SharedCases(compiled)
             with device_threads(self._executors) as threads:
@@ -96,11 +95,11 @@ class _SharedBenchmark:
                 with contextlib.closing(measured):
                     for result in measured:
                         yield result
-                        yield from skipped  # all of them after the first result, while several devices go on
+                        # Yields all after the first result, and then no more: devices measure meanwhile.
+                        yield from skipped
         yield from skipped
 
     def _skipped_result(self, case: Case) -> Result:
-        self._finished += 1
         return result_of_case(case, "skipped", case.skipped, Timing([], cache_state(case, self._settings)))
 
     def _share_variants(self, threads: DeviceThreads) -> Generator[Result, None, None]:
@@ -197,7 +196,7 @@ class _SharedBenchmark:
         return result
 
     def _report(self, doing: str) -> None:
-        self._report_progress(doing, self._finished, self._total)
+        self._report_progress(doing, self._finished, len(self._to_measure))
 
 
 def _of_problem(problem: Problem, results: Sequence[Result]) -> list[Result]:

@@ -375,15 +375,18 @@ def _place_of_parameters(code: str, entry: str) -> int:
     name = function_of(entry)
     # A pattern that begins with plain letters is found faster than one that begins with `\b`.
     places = [match.end() for match in re.finditer(rf"{name}(?<=\b{name})\s*\(", code)]
-    heads = (_head_before(code, place) for place in places)
+    heads = (_head_before(code, place, max(0, place - LONGEST_HEAD)) for place in places)
     kernels = [place for place, head in zip(places, heads, strict=True) if "__global__" in head]
     defined = (place for place in kernels if code[closing_bracket(code, place) :].lstrip().startswith("{"))
     return next(defined, (kernels or places or [0])[0])
 
 
-def _head_before(code: str, place: int) -> str:
-    """Return the text before a place, from the end of the previous statement or function."""
-    begin = max(0, place - LONGEST_HEAD)
+def _head_before(code: str, place: int, begin: int = 0) -> str:
+    """Return the text before a place, from the end of the previous statement or function.
+
+    Args:
+        begin: place at which the text begins at the earliest.
+    """
     end_of_previous = max(code.rfind(";", begin, place), code.rfind("}", begin, place))
     return code[max(begin, end_of_previous + 1) : place]
 

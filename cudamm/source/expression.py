@@ -32,7 +32,10 @@ LARGEST_DENOMINATOR = 2**256
 """Bound of the denominators in an evaluation; a few products of float64 numbers stay below."""
 
 Exact = int | Fraction
-"""A number in an evaluation. Only a quotient is a fraction, because arithmetic with ints is faster."""
+"""A number in an evaluation.
+
+Whole numbers are ints, with which arithmetic is faster. Quotients, and what follows from them, are fractions.
+"""
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Exact]] = {
     ast.Add: operator.add,

@@ -186,6 +186,24 @@ def test_skipped_variants_are_reported_without_a_device_after_the_first_measured
     assert {block for member in members for block in member.requests} == set(BLOCKS)
 
 
+def test_problems_that_are_only_skipped_change_nothing_for_the_others() -> None:
+    members = two_gpus(1.0, 1.0)
+    impossible = variants(find("async-copy"), {"WM": range(100, 140)})
+    asked = [(variant, OTHER_PROBLEM) for variant in impossible]
+    progress: list[tuple[int, int]] = []
+    results = list(
+        bench(
+            ExecutorGroup(members), asked + cases() + asked, settings(),
+            lambda _, done, total: progress.append((done, total)),
+        )
+    )  # fmt: skip
+    assert sum(result.status == "skipped" for result in results) == 2 * len(asked)
+    # The bar counts what is measured, and one device has shut down before the end, as without these problems.
+    assert {total for _, total in progress} == {len(BLOCKS)}
+    assert max(done for done, _ in progress) == len(BLOCKS)
+    assert sorted(member.is_dismissed for member in members) == [False, True]
+
+
 def test_skipped_variants_are_reported_if_nothing_is_left_to_measure() -> None:
     (measured,) = bench(Gpu(0), cases([3]), settings(), silent)
     impossible = [(v, PROBLEM) for v in variants(find("async-copy"), {"WM": (100,)})]

@@ -16,7 +16,7 @@ from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import ladder
 from cudamm.kernels.launch_plan import StructValue, plan
 from cudamm.kernels.method import ELEMENT_TYPES, Method
-from cudamm.kernels.parameter_types import matrix_types, parameter_formats
+from cudamm.kernels.parameter_types import launch_bound, matrix_types, parameter_formats
 from cudamm.kernels.problem import Shape
 from cudamm.kernels.selection import Selection
 from cudamm.kernels.variant import variants
@@ -557,3 +557,22 @@ def test_dynamic_shared_memory_of_no_bytes_is_refused(write_kernel) -> None:
     assert refusal(write_kernel, f"// shared-bytes: 4\n{uses}") == ""
     unused = uses.replace(" k(", " other(") + f"__global__ void k{PARAMETERS} {{}}\n"
     assert refusal(write_kernel, f"// entry: k\n{unused}") == ""
+
+
+def test_a_kernel_whose_name_ends_another_name_is_not_taken_for_it() -> None:
+    source = "__global__ void sgemm(int n, float *A) { }\n__global__ void gemm(float *A, double x) { }"
+    assert parameter_formats(source, "gemm", FLOAT32) == "Pd"
+
+
+@pytest.mark.parametrize("lines", [1, 200])
+def test_a_long_comment_may_separate_a_template_from_its_kernel(lines: int) -> None:
+    comment = "// What this kernel is for, in a sentence that is quite long, on each line again.\n" * lines
+    source = f"template <typename T>\n{comment}__global__ void k(int n, T alpha, const T *A) {{ }}"
+    assert parameter_formats(source, "k<double>", FLOAT32) == "idP"
+
+
+@pytest.mark.parametrize("end", ["{ }", ";"])
+def test_the_launch_bounds_of_the_previous_function_are_not_those_of_a_kernel(end: str) -> None:
+    source = f"__global__ void __launch_bounds__(64) other(int n) {end}\n__global__ void k(int n) {{ }}"
+    assert launch_bound(source, "k") is None
+    assert launch_bound(source, "other") == 64

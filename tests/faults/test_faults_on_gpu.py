@@ -80,7 +80,7 @@ def bench(faults, block=16):
 
 @pytest.fixture
 def gpu_workspace(workspace, needs_nvcc):
-    """Return a workspace with the faulty kernel, in which the GPUs are visible that this process may use."""
+    """Return a workspace with the faulty kernel, in which the GPUs that this process may use are visible."""
     (workspace.folder / "faulty.cu").write_text(KERNEL)
     gpu_workspace = workspace.with_environment()
     del gpu_workspace.environment["CUDA_VISIBLE_DEVICES"]

@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection
 
 from cudamm.devices import visible_gpu
 from cudamm.devices.listed_gpus import ListedGpu, are_alike, listed_gpus
+from cudamm.execution.driver_turn import driver_turn
 
 _CAPABILITY = (75, 76)
 """CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR of cuda.h."""
@@ -39,27 +40,29 @@ def _prepare(device_spec: str, element_name: str = "float32") -> None:
         threading.Thread(target=_compile_own_modules, args=(arch, element_name), daemon=True).start()
 
     cuda, index, arch = None, 0, ""
-    try:
-        kind, _, number = device_spec.partition(":")
-        if kind in ("gpu", "auto") and (number or "0").isdecimal():
-            index = int(number or 0)
-            # The order of NVML's list is not the driver's, so only what it tells of all GPUs can be used.
-            gpus = [] if visible_gpu.are_hidden() else listed_gpus()
-            if len({gpu.arch for gpu in gpus}) == 1 and gpus[0].arch:
-                arch = gpus[0].arch
-                compile_meanwhile(arch)
-            cuda = _started_driver(index, gpus)
-    finally:
-        _may_open_device.set()
-    device, context = ctypes.c_int(), ctypes.c_void_p()
-    if cuda is None or cuda.cuDeviceGet(ctypes.byref(device), visible_gpu.driver_number(index)):
-        return
-    if not arch:
-        capability = [ctypes.c_int(), ctypes.c_int()]
-        for value, attribute in zip(capability, _CAPABILITY, strict=True):
-            cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
-        compile_meanwhile("sm_{}{}".format(*(value.value for value in capability)))
-    cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+    with contextlib.ExitStack() as turn:
+        try:
+            kind, _, number = device_spec.partition(":")
+            if kind in ("gpu", "auto") and (number or "0").isdecimal():
+                index = int(number or 0)
+                # The order of NVML's list is not the driver's, so only what it tells of all GPUs can be used.
+                gpus = [] if visible_gpu.are_hidden() else listed_gpus()
+                if len({gpu.arch for gpu in gpus}) == 1 and gpus[0].arch:
+                    arch = gpus[0].arch
+                    compile_meanwhile(arch)
+                turn.enter_context(driver_turn())
+                cuda = _started_driver(index, gpus)
+        finally:
+            _may_open_device.set()
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        if cuda is None or cuda.cuDeviceGet(ctypes.byref(device), visible_gpu.driver_number(index)):
+            return
+        if not arch:
+            capability = [ctypes.c_int(), ctypes.c_int()]
+            for value, attribute in zip(capability, _CAPABILITY, strict=True):
+                cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
+            compile_meanwhile("sm_{}{}".format(*(value.value for value in capability)))
+        cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
 def _started_driver(index: int, gpus: Sequence[ListedGpu]) -> ctypes.CDLL | None:

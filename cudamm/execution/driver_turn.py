@@ -1,6 +1,7 @@
-"""Have the processes of this machine start the CUDA driver one after the other.
+"""Have the worker processes of this machine start the CUDA driver one after the other.
 
-If several start it at once, the first GPU is ready as late as the last one would be in turn.
+Processes that start it at once hinder one another, so that even the first GPU is ready late. If a file system
+shares its locks with other hosts, these wait too; no process waits longer than LONGEST_WAIT_S.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ LONGEST_WAIT_S = 1.0
 
 @contextlib.contextmanager
 def driver_turn() -> Iterator[None]:
-    """Wait until no other process is in this block, at most LONGEST_WAIT_S."""
+    """Wait until no other process is in this block.
+
+    A process that has waited for LONGEST_WAIT_S enters too, and the others do not notice it.
+    """
     with contextlib.ExitStack() as turn:
-        with contextlib.suppress(OSError):  # the file system has no locks
-            # Every process that runs this file can lock it. The lock ends with the process, too.
+        with contextlib.suppress(OSError):  # there are no locks
+            # Every user of this installation can open the file. The lock ends with the process, too.
             file = os.open(__file__, os.O_RDONLY)
             turn.callback(os.close, file)
             deadline = time.monotonic() + LONGEST_WAIT_S

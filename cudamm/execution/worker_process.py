@@ -40,7 +40,7 @@ def _prepare(device_spec: str, element_name: str = "float32") -> None:
         threading.Thread(target=_compile_own_modules, args=(arch, element_name), daemon=True).start()
 
     cuda, index, arch = None, 0, ""
-    with contextlib.ExitStack() as turn:
+    with contextlib.ExitStack() as turn:  # until the context is made
         try:
             kind, _, number = device_spec.partition(":")
             if kind in ("gpu", "auto") and (number or "0").isdecimal():

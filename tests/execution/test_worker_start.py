@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -37,8 +39,17 @@ class Driver:
         self._gpus = [*map(str, range(count)), *(f"GPU-{number}" for number in range(count))]
         self._count = count
         self.shown: list[str] = []
+        self.done: list[str] = []
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        def call(*arguments: object) -> int:
+            self.done.append(name)
+            return 0
+
+        return call
 
     def cuInit(self, flags: int) -> int:  # noqa: N802 - the driver's name
+        self.done.append("cuInit")
         listed = os.environ.get(VARIABLE, ",".join(self._gpus[: self._count])).split(",")
         end = next((i for i, entry in enumerate(listed) if entry not in self._gpus), len(listed))
         self.shown = [] if len(set(listed)) < len(listed) else listed[:end]
@@ -104,3 +115,48 @@ def test_without_a_driver_the_variable_stays(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(ctypes, "CDLL", load)
     assert worker_process._started_driver(1, [H200] * 2) is None and VARIABLE not in os.environ
+
+
+@pytest.fixture
+def may_open(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Return the event that lets the worker process open its device."""
+    event = threading.Event()
+    monkeypatch.setattr(worker_process, "_may_open_device", event)
+    return event
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
+    """Return the driver of two equal GPUs, which also notes the turns; nothing is compiled."""
+    driver = Driver(2)
+
+    @contextlib.contextmanager
+    def noted_turn() -> Iterator[None]:
+        driver.done.append("turn begins")
+        yield
+        driver.done.append("turn ends")
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: driver)
+    monkeypatch.setattr(worker_process, "listed_gpus", lambda: [H200] * 2)
+    monkeypatch.setattr(worker_process, "driver_turn", noted_turn)
+    monkeypatch.setattr(worker_process, "_compile_own_modules", lambda arch, element_name: None)
+    return driver
+
+
+def test_a_process_keeps_its_turn_until_it_has_a_context(driver: Driver, may_open: threading.Event) -> None:
+    worker_process._prepare("gpu:1")
+    assert driver.done == ["turn begins", "cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "turn ends"]
+    assert may_open.is_set()
+
+
+def test_a_driver_that_cannot_start_ends_the_turn(
+    driver: Driver, may_open: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "7")
+    worker_process._prepare("gpu")
+    assert driver.done == ["turn begins", "cuInit", "turn ends"] and may_open.is_set()
+
+
+def test_the_cpu_needs_no_driver(driver: Driver, may_open: threading.Event) -> None:
+    worker_process._prepare("cpu")
+    assert not driver.done and may_open.is_set()

@@ -80,8 +80,7 @@ def plan_all(
     to_run = [case for case in planned if not case.skipped]
     if planned and not to_run and not all_may_be_skipped:
         raise RequirementError(planned[0].skipped)
-    for problem, launch, on_host in {(c.problem, c.launch, c.on_host): None for c in to_run}:
-        _check_memory(executors, on_host, problem, launch.shape if launch else problem.shape)
+    _check_memory(executors, to_run)
     return planned
 
 
@@ -222,27 +221,30 @@ def _runner(target: Target[Any], variant: Variant) -> Target[Any]:
     return host()
 
 
-def _check_memory(executors: Executors, on_host: bool, problem: Problem, padded_shape: Shape) -> None:
-    """Raise UsageError if the matrices of a problem, padding included, do not fit into memory."""
-    on_device = padded_shape.bytes_of(problem.element)
-    device = host() if on_host else executors
-    free = device.free_bytes()
-    shapes = f"{problem.shape}" + (f", padded to {padded_shape}," if padded_shape != problem.shape else "")
-    if on_device > free:
-        raise UsageError(
-            f"{shapes} {problem.element.name} needs {_gigabytes(on_device)} for its matrices; "
-            f"{(host() if on_host else executors.target).info.name} has {_gigabytes(free)} free"
-        )
-    processes = sum(member.runs_here for member in executors.members)
-    needed = host_bytes_needed(problem, padded_shape) * processes
-    free = host().free_bytes()
-    if needed > free:
-        sharing = f" for {processes} devices" if processes > 1 else ""
-        raise UsageError(
-            f"{shapes} {problem.element.name} needs {_gigabytes(needed)} of this machine's memory{sharing}, "
-            f"verification included; {_gigabytes(free)} are free"
-            + (": name fewer devices" if sharing else "")
-        )
+def _check_memory(executors: Executors, cases: Sequence[Case]) -> None:
+    """Raise UsageError if the matrices of a case, padding included, do not fit into memory."""
+    needs = {(c.problem, c.launch.shape if c.launch else c.problem.shape, c.on_host): None for c in cases}
+    free_on_devices = functools.cache(executors.free_bytes)  # asked once: a cluster's devices are far away
+    for problem, padded_shape, on_host in needs:
+        needed = padded_shape.bytes_of(problem.element)
+        free = host().free_bytes() if on_host else free_on_devices()
+        padding = f", padded to {padded_shape}," if padded_shape != problem.shape else ""
+        what = f"{problem.shape}{padding} {problem.element.name}"
+        if needed > free:
+            raise UsageError(
+                f"{what} needs {_gigabytes(needed)} for its matrices; "
+                f"{(host() if on_host else executors.target).info.name} has {_gigabytes(free)} free"
+            )
+        processes = sum(member.runs_here for member in executors.members)
+        needed = host_bytes_needed(problem, padded_shape) * processes
+        free = host().free_bytes()
+        if needed > free:
+            sharing = f" for {processes} devices" if processes > 1 else ""
+            raise UsageError(
+                f"{what} needs {_gigabytes(needed)} of this machine's memory{sharing}, "
+                f"verification included; {_gigabytes(free)} are free"
+                + (": name fewer devices" if sharing else "")
+            )
 
 
 def host_bytes_needed(problem: Problem, padded_shape: Shape) -> int:

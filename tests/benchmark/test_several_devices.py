@@ -297,6 +297,20 @@ def test_a_device_lost_while_cases_are_planned_is_left_out(monkeypatch: pytest.M
     assert list(group.members) == [members[0]] and members[1].is_closed
 
 
+def test_each_device_is_asked_once_for_its_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    members = [Gpu(0), Gpu(1)]
+    asked: list[str] = []
+
+    def free_bytes(executor: Gpu) -> int:
+        asked.append(executor.spec)
+        return 2**30
+
+    monkeypatch.setattr(Gpu, "free_bytes", free_bytes)
+    results = bench(ExecutorGroup(members), cases(BLOCKS, PROBLEM, OTHER_PROBLEM), settings(), silent)
+    assert {r.status for r in results} == {"ok"}
+    assert sorted(asked) == ["gpu:0", "gpu:1"]
+
+
 def test_the_last_lost_device_ends_the_run_with_the_results_so_far() -> None:
     barrier = threading.Barrier(2)
     group = ExecutorGroup([Gpu(n, lost_after=4 + 4 * n, barrier=barrier) for n in range(2)])

@@ -29,7 +29,7 @@ from typing import Any
 
 from cudamm.benchmark.measure import bench
 from cudamm.benchmark.sampling_policy import Settings
-from cudamm.devices.device import DeviceInfo, Load, LoadedUnit, Target
+from cudamm.devices.device import DeviceInfo, Load, LoadedUnit, Peak, Target
 from cudamm.execution.case import Case, Verdict
 from cudamm.execution.cluster import Cluster, connected_to
 from cudamm.execution.cluster_executor import ClusterExecutor
@@ -130,6 +130,10 @@ class SimulatedGpu(LocalExecutor):
 
     def _measure_facts(self) -> Facts:
         return Facts(None, None)
+
+    def other_peaks(self) -> tuple[Peak, ...]:
+        """Return no peaks: there are no units."""
+        return ()
 
     def load(self, unit: LoadedUnit, seconds: float) -> Load | None:
         """Return None: there are no units."""

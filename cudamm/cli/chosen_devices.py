@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -48,17 +49,18 @@ def run_on_devices(
     """
     from cudamm.execution.worker_executor import WorkerExecutor
 
+    if cluster.is_local:
+        named = ALL if spec == "auto" else spec
+        return _run_on_local_cluster(named, timeout_s, expected, most_devices, outputs, run)
     if cluster.place:
-        return _run_on_cluster(spec, cluster, timeout_s, expected, most_devices, outputs, run)
+        return _run_on_cluster(spec, cluster, timeout_s, most_devices, outputs, run)
     if not names_several(spec):
         with WorkerExecutor(spec, timeout_s, expected) as worker:
             return run(worker)
     # The first GPU opens while all of them are listed, for which the driver may have to start.
     first = WorkerExecutor("gpu:0", timeout_s, expected) if spec == ALL else None
     try:
-        kinds = named_kinds(spec)
-        if len(kinds) > 1 and outputs.names_files:
-            raise UsageError(_several_kinds(kinds))
+        kinds = _named_kinds(spec, outputs)
     except CudammError:
         if first is not None:
             first.close()
@@ -71,19 +73,47 @@ def run_on_devices(
     return status
 
 
-def _run_on_cluster(
+def _run_on_local_cluster(
     spec: str,
-    cluster: ClusterChoice,
     timeout_s: float | None,
     expected: ExpectedProblem | None,
     most_devices: int,
     outputs: OutputOptions,
     run: Callable[[Executors], int],
 ) -> int:
+    """Call `run` with the executors of each kind of this machine's devices, which join a cluster."""
+    from cudamm.execution.dask_workers import dask_workers
+
+    kinds = [kind.specs[:most_devices] for kind in _named_kinds(spec, outputs)]
+    with dask_workers(
+        [spec for specs in kinds for spec in specs], LOCAL, reports=False, expected=expected
+    ) as workers:
+        # Imported after the processes of the devices have been started.
+        from cudamm.execution.cluster import local_cluster
+        from cudamm.execution.cluster_executor import ClusterExecutor
+        from cudamm.execution.executor_group import ExecutorGroup
+
+        status, unused = 0, iter(workers)
+        with local_cluster(workers) as found:
+            for specs in kinds:
+                of_kind = itertools.islice(unused, len(specs))
+                members = [ClusterExecutor(found, worker, timeout_s, runs_here=True) for worker in of_kind]
+                with ExecutorGroup(members) as executors:
+                    status = max(status, run(executors))
+    return status
+
+
+def _run_on_cluster(
+    spec: str,
+    cluster: ClusterChoice,
+    timeout_s: float | None,
+    most_devices: int,
+    outputs: OutputOptions,
+    run: Callable[[Executors], int],
+) -> int:
     """Call `run` with the executors of each kind of the cluster's devices."""
     named = None if spec == "auto" else spec
-    with connection_to(cluster, named, outputs, most_devices, expected) as found:
-        # Imported after the processes of the devices have been started.
+    with connection_to(cluster, named, outputs) as found:
         from cudamm.execution.cluster import of_each_kind
         from cudamm.execution.cluster_executor import ClusterExecutor
         from cudamm.execution.executor_group import ExecutorGroup
@@ -97,11 +127,8 @@ def _run_on_cluster(
             )
         status = 0
         for devices in kinds:
-            members = [
-                ClusterExecutor(found, device, timeout_s, runs_here=cluster.is_local)
-                for device in devices[:most_devices]
-            ]
-            with contextlib.closing(ExecutorGroup(members)) as executors:
+            members = [ClusterExecutor(found, device, timeout_s) for device in devices[:most_devices]]
+            with ExecutorGroup(members) as executors:
                 status = max(status, run(executors))
     return status
 
@@ -111,8 +138,6 @@ def connection_to(
     cluster: ClusterChoice,
     spec: str | None,
     outputs: OutputOptions,
-    most_devices: int | None = None,
-    expected: ExpectedProblem | None = None,
 ) -> Iterator[Cluster]:
     """Yield a connection to a cluster, which is started first if it is one of this machine.
 
@@ -120,8 +145,6 @@ def connection_to(
 
     Args:
         spec: value of `--device`; None if the option is not given.
-        most_devices: number of this machine's devices that join; None: all.
-        expected: the problem that this machine's devices will get first, if it is known.
 
     Raises:
         UsageError: devices of this machine are named for a cluster elsewhere.
@@ -131,7 +154,7 @@ def connection_to(
     from cudamm.execution.dask_workers import specs_of
 
     if cluster.is_local:
-        connection = _local_cluster(specs_of(spec or ALL)[:most_devices], expected)
+        connection = _local_cluster(specs_of(spec or ALL))
     elif spec is None:
         from cudamm.execution.cluster import connected_to
 
@@ -150,13 +173,15 @@ def connection_to(
 
 
 @contextlib.contextmanager
-def _local_cluster(specs: Sequence[str], expected: ExpectedProblem | None) -> Iterator[Cluster]:
+def _local_cluster(specs: Sequence[str]) -> Iterator[Cluster]:
+    """Yield a connection to a cluster of this machine, which every device has joined that can be opened."""
     from cudamm.execution.dask_workers import dask_workers
 
-    with dask_workers(specs, "local", reports=False, expected=expected) as workers:
-        from cudamm.execution.cluster import local_cluster  # meanwhile the devices open
+    with dask_workers(specs, LOCAL, reports=False) as workers:
+        from cudamm.execution.cluster import local_cluster, wait_for_workers  # meanwhile the devices open
 
         with local_cluster(workers) as found:
+            wait_for_workers(found, workers)
             yield found
 
 
@@ -186,10 +211,14 @@ def _group(
     return ExecutorGroup(members)
 
 
-def _several_kinds(kinds: list[DeviceKind]) -> str:
-    of_one_kind = max((kind.specs for kind in kinds), key=len)
-    names = ", ".join(kind.name for kind in kinds)
-    return (
-        f"these devices are of {len(kinds)} kinds ({names}), and a file holds "
-        f"the results of one: name devices of one kind, such as --device {','.join(of_one_kind)}"
-    )
+def _named_kinds(spec: str, outputs: OutputOptions) -> list[DeviceKind]:
+    """Return the kinds of devices that `--device` names. Raise UsageError if a file would hold several."""
+    kinds = named_kinds(spec)
+    if len(kinds) > 1 and outputs.names_files:
+        of_one_kind = max((kind.specs for kind in kinds), key=len)
+        names = ", ".join(kind.name for kind in kinds)
+        raise UsageError(
+            f"these devices are of {len(kinds)} kinds ({names}), and a file holds "
+            f"the results of one: name devices of one kind, such as --device {','.join(of_one_kind)}"
+        )
+    return kinds

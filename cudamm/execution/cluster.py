@@ -216,6 +216,19 @@ class Cluster:
                 found.append(ClusterDevice(name, address, facts, info))
         return sorted(found, key=lambda device: device.name)
 
+    def device_of(self, worker: DaskWorker) -> ClusterDevice | None:
+        """Return the device of a Dask worker of this machine; None as long as the worker has not joined.
+
+        Raises:
+            NoDeviceError: the worker has ended.
+        """
+        for device in self.joined():
+            if device.name == worker.name:
+                return device
+        if worker.process.poll() is not None:
+            raise NoDeviceError(f"{worker.name} cannot be used: its Dask worker has ended; run cudamm doctor")
+        return None
+
     def dashboard(self) -> str:
         """Return the address of the scheduler's dashboard; empty if this machine reaches none.
 
@@ -394,17 +407,12 @@ def connected_to(address: SchedulerAddress) -> Iterator[Cluster]:
 
 @contextlib.contextmanager
 def local_cluster(workers: Sequence[DaskWorker]) -> Iterator[Cluster]:
-    """Yield a connection to a scheduler of this process, which the workers join; at the end, close these.
-
-    Raises:
-        NoDeviceError: no device can be opened.
-    """
+    """Yield a connection to a scheduler of this process, which the workers join; at the end, close these."""
     with _local_scheduler(import_distributed()) as (loop, address):
         try:
             for worker in workers:
                 worker.join(address)
             with contextlib.closing(Cluster(loop, address)) as cluster:
-                _wait_for_workers(cluster, workers)
                 yield cluster
         finally:
             for worker in workers:  # a worker whose scheduler has ended would look for it
@@ -430,7 +438,7 @@ def _local_scheduler(distributed: Any) -> Iterator[tuple[EventLoop, SchedulerAdd
         yield loop, SchedulerAddress(scheduler.address)
 
 
-def _wait_for_workers(cluster: Cluster, workers: Sequence[DaskWorker]) -> None:
+def wait_for_workers(cluster: Cluster, workers: Sequence[DaskWorker]) -> None:
     """Wait until each Dask worker has joined or ended, or JOIN_S. Raise NoDeviceError if all have ended."""
     deadline = time.monotonic() + JOIN_S
     while time.monotonic() < deadline:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import operator
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cudamm.compile.process_group import STEP_S, stop_if_asked
 from cudamm.devices.device import Load, LoadedUnit, Peak, Target
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.devices.remote_gpu import RemoteGpuTarget
@@ -23,7 +25,9 @@ from cudamm.execution.cluster_service import (
     WorkProgress,
     processor_hash,
 )
+from cudamm.execution.dask_workers import DaskWorker
 from cudamm.execution.executor import Executor, Facts, Report, Work
+from cudamm.execution.executor_group import OPENING_STEP_S
 from cudamm.execution.portable_case import to_send
 from cudamm.execution.process_protocol import value_of
 
@@ -47,19 +51,50 @@ class ClusterExecutor(Executor):
     """An executor that has work on cases done by the Dask worker of a device."""
 
     def __init__(
-        self, cluster: Cluster, device: ClusterDevice, timeout_s: float | None, *, runs_here: bool = False
+        self,
+        cluster: Cluster,
+        device: ClusterDevice | DaskWorker,
+        timeout_s: float | None,
+        *,
+        runs_here: bool = False,
     ) -> None:
         """Create an executor for a device, which its Dask worker has opened.
 
         Args:
+            device: the device, or a Dask worker of this machine that may not have joined yet.
             timeout_s: time limit for a launch, in seconds; None for the default.
             runs_here: whether the device is one of this machine.
         """
         self.runs_here = runs_here
-        self._cluster, self._device, self._timeout_s = cluster, device, timeout_s
+        self._cluster, self._timeout_s = cluster, timeout_s
+        self._device = device
         self._stopping: concurrent.futures.Future[Any] | None = None
         self._session = uuid.uuid4().hex
         self._target: Target[Any] | None = None
+
+    def is_open(self, wait_s: float = 0.0) -> bool:
+        """Return whether the Dask worker has joined the scheduler, or joins within a time.
+
+        Raises:
+            NoDeviceError: the Dask worker has ended.
+        """
+        deadline = time.monotonic() + wait_s
+        while isinstance(self._device, DaskWorker):
+            joined = self._cluster.device_of(self._device)
+            if joined is None:
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(min(wait_s, OPENING_STEP_S))
+            else:
+                self._device = joined
+        return True
+
+    def _joined(self) -> ClusterDevice:
+        """Return the device; wait until its Dask worker has joined the scheduler."""
+        while isinstance(self._device, DaskWorker):
+            stop_if_asked()
+            self.is_open(STEP_S)
+        return self._device
 
     @property
     def target(self) -> Target[Any]:
@@ -117,8 +152,9 @@ class ClusterExecutor(Executor):
 
     def dismiss(self) -> None:
         """Stop the work on the host, and start to free the matrices there; the Dask worker stays."""
-        if self._stopping is None and self._cluster.has(self._device):
-            self._stopping = self._cluster.start(self._device, self._session, StopWork())
+        device = self._device
+        if self._stopping is None and isinstance(device, ClusterDevice) and self._cluster.has(device):
+            self._stopping = self._cluster.start(device, self._session, StopWork())
 
     def close(self) -> None:
         """Free the matrices on the host. A kernel that still runs there is not waited for."""
@@ -127,10 +163,9 @@ class ClusterExecutor(Executor):
             concurrent.futures.wait([self._stopping], RELEASE_S)
 
     def _to_send(self, case: Case) -> Case:
-        if case.on_host and self._device.facts.processor != processor_hash():
-            refused = (
-                f"it is compiled for this machine's processor, and {self._device.facts.host} has another"
-            )
+        facts = self._joined().facts
+        if case.on_host and facts.processor != processor_hash():
+            refused = f"it is compiled for this machine's processor, and {facts.host} has another"
             return dataclasses.replace(case, compiled=KernelError(refused))
         return to_send(case)
 
@@ -139,4 +174,4 @@ class ClusterExecutor(Executor):
         return value
 
     def _request(self, request: ClusterRequest) -> WorkProgress:
-        return self._cluster.request(self._device, self._session, request)
+        return self._cluster.request(self._joined(), self._session, request)

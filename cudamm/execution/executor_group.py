@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,6 +20,9 @@ from cudamm.execution.executor import Executor, Executors
 if TYPE_CHECKING:
     from cudamm.devices.device import Target
 
+OPENING_STEP_S = 0.02
+"""Time between two looks whether a device is open, in seconds."""
+
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -30,6 +34,7 @@ class ExecutorGroup(Executors):
         """Take over executors, whose devices may still be opening."""
         self._members = list(members)
         self._losses: list[str] = []
+        self._target: Target[Any] | None = None
 
     @property
     def members(self) -> Sequence[Executor]:
@@ -43,29 +48,35 @@ class ExecutorGroup(Executors):
 
     @property
     def target(self) -> Target[Any]:
-        """The properties of the first device that can be used; waits until that device is open.
+        """The properties of the device that opened first; waits for it.
+
+        Raises:
+            NoDeviceError: no device can be used.
+        """
+        if self._target is None:
+            self._target = self.open_members()[0].target
+        return self._target
+
+    def open_members(self) -> Sequence[Executor]:
+        """Return the members whose devices are open; wait for the first one.
+
+        Members whose devices cannot be used are removed.
 
         Raises:
             NoDeviceError: no device can be used.
         """
         while True:
-            first = self._members[0]
-            try:
-                return first.target
-            except NoDeviceError as error:
-                self.remove(first, error)
-
-    def open_members(self) -> Sequence[Executor]:
-        """Return the members whose devices are open, at least one; remove those that cannot be used."""
-        _ = self.target
-        found = []
-        for member in self.members:
-            try:
-                if member.is_open():
-                    found.append(member)
-            except NoDeviceError as error:
-                self.remove(member, error)
-        return found
+            found = []
+            for member in self.members:
+                try:
+                    if member.is_open():
+                        found.append(member)
+                except NoDeviceError as error:
+                    self.remove(member, error)
+            if found:
+                return found
+            stop_if_asked()
+            time.sleep(OPENING_STEP_S)
 
     def free_bytes(self) -> int:
         """Return the smallest number of free bytes among the devices that are open."""

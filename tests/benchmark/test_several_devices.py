@@ -322,11 +322,12 @@ def test_the_last_lost_device_ends_the_run_with_the_results_so_far() -> None:
 
 
 @pytest.mark.parametrize("kind", [NeverOpens, OpensLate])
-def test_a_device_that_does_not_open_delays_nothing(kind: type[Gpu]) -> None:
-    group = ExecutorGroup([Gpu(0), kind(1)])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_device_that_does_not_open_delays_nothing(kind: type[Gpu], is_first: bool) -> None:
+    group = ExecutorGroup([kind(0), Gpu(1)] if is_first else [Gpu(0), kind(1)])
     results = list(bench(group, cases(), settings(), silent))
     assert sorted(r.position for r in results) == list(range(len(BLOCKS)))
-    assert {r.device for r in results} == {"gpu:0"}
+    assert {r.device for r in results} == {"gpu:1" if is_first else "gpu:0"}
     assert [*verify_all(group, cases([1, 2, 3]), True, silent)]
 
 

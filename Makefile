@@ -37,7 +37,7 @@ kills: setup
 check: setup
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m ruff format --check .
-	.venv/bin/python -m mypy cudamm bootstrap.py tests/api/test_typed_use.py
+	.venv/bin/python -m mypy cudamm bootstrap.py tests/api/test_typed_use.py benchmarks
 
 # Draws the pictures of the README and of docs/ladder.md; no GPU is needed.
 pictures: setup

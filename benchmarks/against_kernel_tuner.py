@@ -207,7 +207,7 @@ class _Objective(list[str]):
     def __eq__(self, other: object) -> bool:
         return other == self[0] or super().__eq__(other)
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]  # a list has none
         return hash(self[0])
 
 

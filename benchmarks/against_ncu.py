@@ -216,7 +216,8 @@ def _launch(only: str) -> None:
     from cudamm.execution.prepare import prepare
 
     with find_gpu() as device, InProcessExecutor(device) as executor:
-        for case in prepare(executor, [_case(row) for row in _cases(only)], True, lambda *_: None):
+        chosen = [_case(row) for row in _cases(only)]
+        for case in prepare(executor, chosen, True, lambda *_: None, verified=True):
             if not executor.verify(case, thorough=False).correct:
                 sys.exit(f"{case.variant} is wrong")
             with executor.open(case) as run:

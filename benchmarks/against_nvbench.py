@@ -39,6 +39,7 @@ from cudamm.benchmark.measure import bench
 from cudamm.benchmark.result import Cache, Result
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.devices.find_device import find_gpu
+from cudamm.errors import KernelError
 from cudamm.execution.case import Case
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
@@ -123,6 +124,8 @@ def _load(case: Case) -> ctypes.c_void_p:
 
     Both measure this one copy: the address of the code can change the time of a cold launch by 3%.
     """
+    if isinstance(case.compiled, KernelError):
+        sys.exit(f"{case.title}: {case.compiled}")
     cuda = ctypes.CDLL("libcuda.so.1")
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     if cuda.cuModuleLoadData(ctypes.byref(module), case.compiled.image) or cuda.cuModuleGetFunction(

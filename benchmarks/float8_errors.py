@@ -84,11 +84,11 @@ def main() -> None:
         wrong = [_wrong_whole_numbers(k, longest) for k in LENGTHS]
         print(f"| integers | {kernel} | wrong |", " | ".join(f"{share:.0%}" for share in wrong), "|")
 
-    for kind in (*KINDS, "positive"):
-        errors = [_largest_error(kind, k, seed) for k in SHORT for seed in range(SEEDS)]
-        count = len(errors) * EDGE * EDGE
+    for inputs in (*KINDS, "positive"):
+        found = [_largest_error(inputs, k, seed) for k in SHORT for seed in range(SEEDS)]
+        count = len(found) * EDGE * EDGE
         print(
-            f"{count:,} sums of {SHORT[0]} to {SHORT[-1]} products, {kind}: error at most {max(errors):.2f}"
+            f"{count:,} sums of {SHORT[0]} to {SHORT[-1]} products, {inputs}: error at most {max(found):.2f}"
         )
 
 

@@ -58,7 +58,8 @@ def positive(random: Random, shape: tuple[int, int]) -> Matrix:
 
 
 def wide(random: Random, shape: tuple[int, int]) -> Matrix:
-    return np.exp2(random.uniform(-20, 20, shape)) * random.choice((-1, 1), shape)
+    values: Matrix = np.exp2(random.uniform(-20, 20, shape)) * random.choice((-1, 1), shape)
+    return values
 
 
 def wide_positive(random: Random, shape: tuple[int, int]) -> Matrix:
@@ -189,8 +190,8 @@ def largest(precisions: dict[str, Precision]) -> float:
 
 def print_table(title: str, heads: Iterable[object], rows: dict[str, list[str]]) -> None:
     """Print a Markdown table under a line of text."""
-    heads = [str(head) for head in heads]
-    print(f"\n{title}\n\n| | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
+    names = [str(head) for head in heads]
+    print(f"\n{title}\n\n| | {' | '.join(names)} |\n|---|{'---:|' * len(names)}")
     for name, cells in rows.items():
         print(f"| {name} | {' | '.join(cells)} |")
 

@@ -53,7 +53,8 @@ def pairwise(terms: Matrix, dtype: str) -> Matrix:
     while len(sums) > 1:
         sums = _padded(sums, 2)
         sums = sums[0::2] + sums[1::2]
-    return sums[0]
+    total: Matrix = sums[0]
+    return total
 
 
 def interleaved(terms: Matrix, dtype: str, ways: int) -> Matrix:
@@ -160,7 +161,8 @@ def bf16x9(a: Matrix, b: Matrix, orders: tuple[int, ...] = ALL_PARTS, promote: b
     for i in range(len(a) // step):
         for a_part, b_part in instructions:
             total = _tensor_core_sum(a_part[i : i + 1], b_part[i : i + 1], total)
-    return total[0].astype(np.float32)
+    rounded: Matrix = total[0].astype(np.float32)
+    return rounded
 
 
 def one_sum_on_tensor_cores(a: Matrix, b: Matrix, step: int) -> Matrix:

@@ -222,10 +222,8 @@ def simulated_cluster(devices: int, launch_ms: float) -> Iterator[tuple[Cluster,
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
 
-        def start(*words: str) -> subprocess.Popen[bytes]:
-            process = subprocess.Popen(
-                [sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
+        def start(*words: str, stderr: int | None = None) -> subprocess.Popen[bytes]:
+            process = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL, stderr=stderr)
             opened.callback(process.wait)
             opened.callback(process.kill)
             return process
@@ -233,16 +231,22 @@ def simulated_cluster(devices: int, launch_ms: float) -> Iterator[tuple[Cluster,
         file = folder / "scheduler.json"
         scheduler = start(
             "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-            "--scheduler-file", str(file),
+            "--scheduler-file", str(file), stderr=subprocess.DEVNULL,
         )  # fmt: skip
         while not file.exists():
             time.sleep(0.05)
         address = scheduler_address(str(file), None, is_insecure=False)
-        for first in range(0, devices, WORKERS_PER_PROCESS):
-            count = min(WORKERS_PER_PROCESS, devices - first)
-            start(__file__, "--serve", address.uri, str(first), str(count), str(launch_ms))
+        serving = [
+            start(
+                __file__, "--serve", address.uri, str(first), str(min(WORKERS_PER_PROCESS, devices - first)),
+                str(launch_ms),
+            )
+            for first in range(0, devices, WORKERS_PER_PROCESS)
+        ]  # fmt: skip
         cluster = opened.enter_context(connected_to(address))
         while len(cluster.joined()) < devices:
+            if any(process.poll() is not None for process in serving):
+                raise SystemExit("a process with Dask workers has ended")
             time.sleep(0.2)
         yield cluster, scheduler.pid
 

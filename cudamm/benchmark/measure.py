@@ -162,7 +162,7 @@ class _SharedBenchmark:
         """Measure what is timed on the host, which cases on other devices would disturb."""
         unfinished = {case.position: case for case in self._alone[problem]}
         while unfinished:
-            member = self._executors.members[0]
+            member = self._executors.open_members()[0]
             try:
                 for result in self._in_turn(member, problem, list(unfinished.values())):
                     del unfinished[result.position]

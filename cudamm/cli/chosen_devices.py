@@ -85,19 +85,18 @@ def _run_on_local_cluster(
     from cudamm.execution.dask_workers import dask_workers
 
     kinds = [kind.specs[:most_devices] for kind in _named_kinds(spec, outputs)]
-    with dask_workers(
-        [spec for specs in kinds for spec in specs], LOCAL, reports=False, expected=expected
-    ) as workers:
+    every = list(itertools.chain(*kinds))
+    with dask_workers(every, LOCAL, reports=False, expected=expected) as workers:
         # Imported after the processes of the devices have been started.
         from cudamm.execution.cluster import local_cluster
         from cudamm.execution.cluster_executor import ClusterExecutor
         from cudamm.execution.executor_group import ExecutorGroup
 
-        status, unused = 0, iter(workers)
-        with local_cluster(workers) as found:
+        status, remaining = 0, iter(workers)
+        with local_cluster(workers) as cluster:
             for specs in kinds:
-                of_kind = itertools.islice(unused, len(specs))
-                members = [ClusterExecutor(found, worker, timeout_s, runs_here=True) for worker in of_kind]
+                of_kind = itertools.islice(remaining, len(specs))
+                members = [ClusterExecutor(cluster, worker, timeout_s, runs_here=True) for worker in of_kind]
                 with ExecutorGroup(members) as executors:
                     status = max(status, run(executors))
     return status

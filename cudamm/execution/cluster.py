@@ -34,6 +34,7 @@ from cudamm.execution.cluster_service import (
 )
 from cudamm.execution.cluster_worker import DEVICE
 from cudamm.execution.dask_workers import DaskWorker
+from cudamm.execution.executor import OPENING_STEP_S
 from cudamm.execution.scheduler_address import CONNECT_S, SchedulerAddress, import_distributed
 
 LOOK_S = 1.0
@@ -49,7 +50,7 @@ DASHBOARD_S = 1.0
 """Time limit for the answer of a scheduler's dashboard, in seconds."""
 
 JOIN_S = 120.0
-"""Time limit for the devices of this machine to open and to join, in seconds."""
+"""Time limit for devices to open and to join, in seconds."""
 
 MOST_HOSTS_LOST = 3
 """Number of times that hosts may be lost while they compile one program; then this machine compiles it."""
@@ -122,6 +123,8 @@ class Cluster:
         """
         self._loop, self._address = loop, address
         self._silent: set[str] = set()
+        self._joined: list[ClusterDevice] = []
+        self._looked = 0.0  # when `_joined` was right
         self._signs: dict[str, tuple[float, float]] = {}  # of each worker: its last one, and when it was new
 
         async def connect() -> Any:
@@ -222,11 +225,15 @@ class Cluster:
         Raises:
             NoDeviceError: the worker has ended.
         """
-        for device in self.joined():
+        has_ended = worker.process.poll() is not None
+        if has_ended or time.monotonic() - self._looked > OPENING_STEP_S:
+            self._joined = self.joined()
+            self._looked = time.monotonic()
+        for device in self._joined:
             if device.name == worker.name:
                 return device
-        if worker.process.poll() is not None:
-            raise NoDeviceError(f"{worker.name} cannot be used: its Dask worker has ended; run cudamm doctor")
+        if has_ended:
+            raise NoDeviceError("the Dask worker of the device has ended: run cudamm doctor")
         return None
 
     def dashboard(self) -> str:

@@ -14,8 +14,8 @@ from cudamm.compile.process_group import STEP_S, stop_if_asked
 from cudamm.devices.device import Load, LoadedUnit, Peak, Target
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.devices.remote_gpu import RemoteGpuTarget
-from cudamm.errors import KernelError
-from cudamm.execution.cluster import RELEASE_S, Cluster, ClusterDevice
+from cudamm.errors import KernelError, NoDeviceError
+from cudamm.execution.cluster import JOIN_S, RELEASE_S, Cluster, ClusterDevice
 from cudamm.execution.cluster_compiler import HostCompilers
 from cudamm.execution.cluster_service import (
     ClusterRequest,
@@ -26,8 +26,7 @@ from cudamm.execution.cluster_service import (
     processor_hash,
 )
 from cudamm.execution.dask_workers import DaskWorker
-from cudamm.execution.executor import Executor, Facts, Report, Work
-from cudamm.execution.executor_group import OPENING_STEP_S
+from cudamm.execution.executor import OPENING_STEP_S, Executor, Facts, Report, Work
 from cudamm.execution.portable_case import to_send
 from cudamm.execution.process_protocol import value_of
 
@@ -58,16 +57,19 @@ class ClusterExecutor(Executor):
         *,
         runs_here: bool = False,
     ) -> None:
-        """Create an executor for a device, which its Dask worker has opened.
+        """Create an executor for a device.
 
         Args:
-            device: the device, or a Dask worker of this machine that may not have joined yet.
+            device: the device, or a Dask worker of this machine that opens it, and has not joined yet.
             timeout_s: time limit for a launch, in seconds; None for the default.
             runs_here: whether the device is one of this machine.
         """
         self.runs_here = runs_here
         self._cluster, self._timeout_s = cluster, timeout_s
-        self._device = device
+        self._name = device.name
+        self._worker = device if isinstance(device, DaskWorker) else None
+        self._device = None if isinstance(device, DaskWorker) else device
+        self._joins_until = time.monotonic() + JOIN_S
         self._stopping: concurrent.futures.Future[Any] | None = None
         self._session = uuid.uuid4().hex
         self._target: Target[Any] | None = None
@@ -76,22 +78,22 @@ class ClusterExecutor(Executor):
         """Return whether the Dask worker has joined the scheduler, or joins within a time.
 
         Raises:
-            NoDeviceError: the Dask worker has ended.
+            NoDeviceError: the Dask worker has ended, or has not joined within JOIN_S.
         """
-        deadline = time.monotonic() + wait_s
-        while isinstance(self._device, DaskWorker):
-            joined = self._cluster.device_of(self._device)
-            if joined is None:
-                if time.monotonic() >= deadline:
+        until = time.monotonic() + wait_s
+        while self._device is None and self._worker is not None:
+            self._device = self._cluster.device_of(self._worker)
+            if self._device is None:
+                if time.monotonic() > self._joins_until:
+                    raise NoDeviceError(f"the Dask worker of the device has not joined within {JOIN_S:g} s")
+                if time.monotonic() >= until:
                     return False
                 time.sleep(min(wait_s, OPENING_STEP_S))
-            else:
-                self._device = joined
         return True
 
-    def _joined(self) -> ClusterDevice:
-        """Return the device; wait until its Dask worker has joined the scheduler."""
-        while isinstance(self._device, DaskWorker):
+    def _wait_until_joined(self) -> ClusterDevice:
+        """Wait until the Dask worker has joined the scheduler, and return the device."""
+        while self._device is None:
             stop_if_asked()
             self.is_open(STEP_S)
         return self._device
@@ -112,7 +114,7 @@ class ClusterExecutor(Executor):
     @property
     def spec(self) -> str:
         """The name of the Dask worker."""
-        return self._device.name
+        return self._name
 
     def free_bytes(self) -> int:
         """Return the number of bytes of device memory that matrices may still take."""
@@ -152,9 +154,8 @@ class ClusterExecutor(Executor):
 
     def dismiss(self) -> None:
         """Stop the work on the host, and start to free the matrices there; the Dask worker stays."""
-        device = self._device
-        if self._stopping is None and isinstance(device, ClusterDevice) and self._cluster.has(device):
-            self._stopping = self._cluster.start(device, self._session, StopWork())
+        if self._stopping is None and self._device is not None and self._cluster.has(self._device):
+            self._stopping = self._cluster.start(self._device, self._session, StopWork())
 
     def close(self) -> None:
         """Free the matrices on the host. A kernel that still runs there is not waited for."""
@@ -163,7 +164,7 @@ class ClusterExecutor(Executor):
             concurrent.futures.wait([self._stopping], RELEASE_S)
 
     def _to_send(self, case: Case) -> Case:
-        facts = self._joined().facts
+        facts = self._wait_until_joined().facts
         if case.on_host and facts.processor != processor_hash():
             refused = f"it is compiled for this machine's processor, and {facts.host} has another"
             return dataclasses.replace(case, compiled=KernelError(refused))
@@ -174,4 +175,4 @@ class ClusterExecutor(Executor):
         return value
 
     def _request(self, request: ClusterRequest) -> WorkProgress:
-        return self._cluster.request(self._joined(), self._session, request)
+        return self._cluster.request(self._wait_until_joined(), self._session, request)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 Entered = TypeVar("Entered")
 T = TypeVar("T")
 
+OPENING_STEP_S = 0.02
+"""Time between two looks whether a device is open, in seconds."""
+
 Report = Callable[[str], None]
 """Function that is called with a description before each step."""
 

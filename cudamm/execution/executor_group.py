@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cudamm.compile.process_group import STEP_S, stop_if_asked, thread_pool
 from cudamm.errors import DeviceLostError, NoDeviceError
-from cudamm.execution.executor import Executor, Executors
+from cudamm.execution.executor import OPENING_STEP_S, Executor, Executors
 
 if TYPE_CHECKING:
     from cudamm.devices.device import Target
-
-OPENING_STEP_S = 0.02
-"""Time between two looks whether a device is open, in seconds."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -48,13 +45,17 @@ class ExecutorGroup(Executors):
 
     @property
     def target(self) -> Target[Any]:
-        """The properties of the device that opened first; waits for it.
+        """The properties of a device that is open; waits for the first one. Later calls return the same.
 
         Raises:
             NoDeviceError: no device can be used.
         """
-        if self._target is None:
-            self._target = self.open_members()[0].target
+        while self._target is None:
+            member = self.open_members()[0]
+            try:
+                self._target = member.target
+            except NoDeviceError as error:
+                self.remove(member, error)
         return self._target
 
     def open_members(self) -> Sequence[Executor]:

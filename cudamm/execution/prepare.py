@@ -226,23 +226,23 @@ def _check_memory(executors: Executors, cases: Sequence[Case]) -> None:
     needs = {(c.problem, c.launch.shape if c.launch else c.problem.shape, c.on_host): None for c in cases}
     free_on_devices = functools.cache(executors.free_bytes)  # asked once: a cluster's devices are far away
     for problem, padded_shape, on_host in needs:
-        needed = padded_shape.bytes_of(problem.element)
+        matrix_bytes = padded_shape.bytes_of(problem.element)
         free = host().free_bytes() if on_host else free_on_devices()
         padding = f", padded to {padded_shape}," if padded_shape != problem.shape else ""
         what = f"{problem.shape}{padding} {problem.element.name}"
-        if needed > free:
+        if matrix_bytes > free:
             raise UsageError(
-                f"{what} needs {_gigabytes(needed)} for its matrices; "
+                f"{what} needs {_gigabytes(matrix_bytes)} for its matrices; "
                 f"{(host() if on_host else executors.target).info.name} has {_gigabytes(free)} free"
             )
         processes = sum(member.runs_here for member in executors.members)
         needed = host_bytes_needed(problem, padded_shape) * processes
-        free = host().free_bytes()
-        if needed > free:
+        free_here = host().free_bytes()
+        if needed > free_here:
             sharing = f" for {processes} devices" if processes > 1 else ""
             raise UsageError(
                 f"{what} needs {_gigabytes(needed)} of this machine's memory{sharing}, "
-                f"verification included; {_gigabytes(free)} are free"
+                f"verification included; {_gigabytes(free_here)} are free"
                 + (": name fewer devices" if sharing else "")
             )
 

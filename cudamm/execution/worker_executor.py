@@ -111,6 +111,7 @@ class WorkerExecutor(LocalExecutor):
         self._connection = Connection(parent_end.detach())
         self._has_unread_answer = False
         self._sent.clear()
+        self._opens_until = time.monotonic() + START_TIMEOUT_S
 
     @property
     def target(self) -> Target[Any]:
@@ -132,14 +133,18 @@ class WorkerExecutor(LocalExecutor):
 
     def is_open(self, wait_s: float = 0.0) -> bool:
         """Return whether the device is open, or becomes so within a time."""
-        if self._target is None and not self._connection.poll(wait_s):
-            return False
+        if self._target is None:
+            if self._connection.closed:  # dismissed before the device was open
+                return False
+            if not self._connection.poll(wait_s) and time.monotonic() < self._opens_until:
+                return False
         _ = self.target
         return True
 
     def _wait_for_start(self) -> Target[Any]:
         try:
-            target: Target[Any] = self._receive(START_TIMEOUT_S, "it did not start")
+            left_s = max(0.0, self._opens_until - time.monotonic())
+            target: Target[Any] = self._receive(left_s, "it did not start")
             return target
         except KernelError as error:
             self.close()

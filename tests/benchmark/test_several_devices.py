@@ -324,10 +324,14 @@ def test_the_last_lost_device_ends_the_run_with_the_results_so_far() -> None:
 @pytest.mark.parametrize("kind", [NeverOpens, OpensLate])
 @pytest.mark.parametrize("is_first", [False, True])
 def test_a_device_that_does_not_open_delays_nothing(kind: type[Gpu], is_first: bool) -> None:
-    group = ExecutorGroup([kind(0), Gpu(1)] if is_first else [Gpu(0), kind(1)])
+    other, opened = (kind(0), Gpu(1)) if is_first else (kind(1), Gpu(0))
+    group = ExecutorGroup(sorted([other, opened], key=lambda gpu: gpu.spec))
     results = list(bench(group, cases(), settings(), silent))
     assert sorted(r.position for r in results) == list(range(len(BLOCKS)))
-    assert {r.device for r in results} == {"gpu:1" if is_first else "gpu:0"}
+    assert {r.device for r in results} == {opened.spec}
+    on_host = [(variant, PROBLEM) for variant in variants(find("cpu-block"), {})]  # is timed alone
+    assert [r.status for r in bench(group, on_host, settings(finalists=0), silent)] == ["ok"]
+    assert other.requests == []
     assert [*verify_all(group, cases([1, 2, 3]), True, silent)]
 
 

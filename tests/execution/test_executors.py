@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import tempfile
@@ -21,6 +22,7 @@ from cudamm.devices.device import Device
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
 from cudamm.execution.executor import Executor, Facts
+from cudamm.execution.executor_group import ExecutorGroup
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import prepare
 from cudamm.execution.process_protocol import Failure, Success, WorkerLostError, answer_to, value_of
@@ -93,6 +95,25 @@ def test_a_dismissed_device_starts_again_only_if_it_is_used_again() -> None:
         assert executor.verify(case, thorough=False).correct
         assert executor.sample(case, samples=1, launches_per_sample=1, cold=False, check=True).samples_ms
         assert executor._process is not first
+
+
+def test_devices_that_do_not_open_are_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cudamm.execution.worker_executor.START_TIMEOUT_S", 0.5)
+    members = [WorkerExecutor("cpu", 30) for _ in range(2)]
+    for member in members:
+        os.killpg(member._process.pid, signal.SIGSTOP)
+    with ExecutorGroup(members) as group, pytest.raises(NoDeviceError, match="did not start: it hangs"):
+        _ = group.target
+
+
+def test_a_device_that_is_dismissed_before_it_opens_has_nothing_to_free() -> None:
+    late, ready = members = [WorkerExecutor("cpu", 30) for _ in range(2)]
+    os.killpg(late._process.pid, signal.SIGSTOP)
+    with ExecutorGroup(members) as group:
+        assert ready.is_open(30)
+        late.dismiss()
+        group.release()
+        assert group.open_members() == [ready]
 
 
 def test_a_wrong_product_is_an_error_when_it_is_timed(executor: Executor, wrong: Method) -> None:

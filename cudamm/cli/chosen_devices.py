@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cudamm.cli.cluster_options import LOCAL, ClusterChoice
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from cudamm.execution.cluster import Cluster
     from cudamm.execution.executor import Executors
     from cudamm.execution.worker_executor import ExpectedProblem, WorkerExecutor
+
+Groups = Generator["Executors", None, None]
+"""The executors of each kind of devices; those of one kind are closed before the next are yielded."""
 
 CASES_PER_DEVICE = 8
 """Number of cases for which one more device pays: its process takes a second or two to start."""
@@ -47,16 +50,31 @@ def run_on_devices(
     Raises:
         UsageError: the devices are of several kinds, and the results are to be written to files.
     """
-    from cudamm.execution.worker_executor import WorkerExecutor
-
     if cluster.is_local:
         named = ALL if spec == "auto" else spec
-        return _run_on_local_cluster(named, timeout_s, expected, most_devices, outputs, run)
-    if cluster.place:
-        return _run_on_cluster(spec, cluster, timeout_s, most_devices, outputs, run)
+        groups = _groups_of_local_cluster(named, timeout_s, expected, most_devices, outputs)
+    elif cluster.place:
+        groups = _groups_of_cluster(spec, cluster, timeout_s, most_devices, outputs)
+    else:
+        groups = _groups_of_machine(spec, timeout_s, expected, most_devices, outputs)
+    with contextlib.closing(groups):
+        return max(run(executors) for executors in groups)
+
+
+def _groups_of_machine(
+    spec: str,
+    timeout_s: float | None,
+    expected: ExpectedProblem | None,
+    most_devices: int,
+    outputs: OutputOptions,
+) -> Groups:
+    """Yield the executors of this machine's devices, each in a worker process."""
+    from cudamm.execution.worker_executor import WorkerExecutor
+
     if not names_several(spec):
         with WorkerExecutor(spec, timeout_s, expected) as worker:
-            return run(worker)
+            yield worker
+        return
     # The first GPU opens while all of them are listed, for which the driver may have to start.
     first = WorkerExecutor("gpu:0", timeout_s, expected) if spec == ALL else None
     try:
@@ -65,23 +83,20 @@ def run_on_devices(
         if first is not None:
             first.close()
         raise
-    status = 0
     for kind in kinds:
         with _group(kind, first, timeout_s, expected, most_devices) as executors:
             first = None
-            status = max(status, run(executors))
-    return status
+            yield executors
 
 
-def _run_on_local_cluster(
+def _groups_of_local_cluster(
     spec: str,
     timeout_s: float | None,
     expected: ExpectedProblem | None,
     most_devices: int,
     outputs: OutputOptions,
-    run: Callable[[Executors], int],
-) -> int:
-    """Call `run` with the executors of each kind of this machine's devices, which join a cluster."""
+) -> Groups:
+    """Yield the executors of this machine's devices, which join a cluster meanwhile."""
     from cudamm.execution.dask_workers import dask_workers
 
     kinds = [kind.specs[:most_devices] for kind in _named_kinds(spec, outputs)]
@@ -92,25 +107,19 @@ def _run_on_local_cluster(
         from cudamm.execution.cluster_executor import ClusterExecutor
         from cudamm.execution.executor_group import ExecutorGroup
 
-        status, remaining = 0, iter(workers)
+        remaining = iter(workers)
         with local_cluster(workers) as cluster:
             for specs in kinds:
                 of_kind = itertools.islice(remaining, len(specs))
                 members = [ClusterExecutor(cluster, worker, timeout_s, runs_here=True) for worker in of_kind]
                 with ExecutorGroup(members) as executors:
-                    status = max(status, run(executors))
-    return status
+                    yield executors
 
 
-def _run_on_cluster(
-    spec: str,
-    cluster: ClusterChoice,
-    timeout_s: float | None,
-    most_devices: int,
-    outputs: OutputOptions,
-    run: Callable[[Executors], int],
-) -> int:
-    """Call `run` with the executors of each kind of the cluster's devices."""
+def _groups_of_cluster(
+    spec: str, cluster: ClusterChoice, timeout_s: float | None, most_devices: int, outputs: OutputOptions
+) -> Groups:
+    """Yield the executors of a cluster's devices."""
     named = None if spec == "auto" else spec
     with connection_to(cluster, named, outputs) as found:
         from cudamm.execution.cluster import of_each_kind
@@ -124,20 +133,14 @@ def _run_on_cluster(
                 f"the devices of the cluster are of {len(kinds)} kinds ({names}), and a file holds the "
                 "results of one: write no file, or use a scheduler with workers of one kind"
             )
-        status = 0
         for devices in kinds:
             members = [ClusterExecutor(found, device, timeout_s) for device in devices[:most_devices]]
             with ExecutorGroup(members) as executors:
-                status = max(status, run(executors))
-    return status
+                yield executors
 
 
 @contextlib.contextmanager
-def connection_to(
-    cluster: ClusterChoice,
-    spec: str | None,
-    outputs: OutputOptions,
-) -> Iterator[Cluster]:
+def connection_to(cluster: ClusterChoice, spec: str | None, outputs: OutputOptions) -> Iterator[Cluster]:
     """Yield a connection to a cluster, which is started first if it is one of this machine.
 
     The address of the scheduler's dashboard is printed on standard error, unless `--quiet` is given.

@@ -96,8 +96,8 @@ FMA_KERNEL, _DOUBLE_FMA_KERNEL = (
     for element in ("float32", "float64")
 )
 
-# Float64 comes before the types that need the most power. After these have reached the power limit, an H100
-# exceeds its highest clock for some 30 ms under a lighter load: a peak measured then is up to 5% too high.
+# Float64 comes before the types that reach the power limit. After these, an H100 computes for some 30 ms
+# faster than its highest clock allows: a peak that was measured then was 5% too high.
 OTHER_PEAK_KERNELS = (
     _DOUBLE_FMA_KERNEL,
     PeakKernel(

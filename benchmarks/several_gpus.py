@@ -32,7 +32,7 @@ from typing import Any
 COMPARISONS = {
     "short": ("-m stream-k -D BLOCKS=264 -n 2048", ("all", "one", "cluster") * 3),
     "long": ("-m async-copy,stream-k -n 8192 --full", ("all", "one")),
-    "two": ("-m async-copy -n 8192 --full", ("all", "one", "all")),
+    "two": ("-m async-copy -n 8192 --full", ("all", "one", "cluster", "cluster", "all")),
     "dask": ("-m async-copy,stream-k -D BLOCKS=264 -n 8192 --full", ("all", "cluster", "cluster", "all")),
 }
 """The options of each sweep, and the ways in which it is timed, in order. The first, `all`, chooses `one`."""

@@ -3,7 +3,7 @@
 python benchmarks/several_gpus.py            every comparison
 python benchmarks/several_gpus.py long       one of them: short, long, two or dask
 
-`long` takes one GPU five minutes, `two` two minutes: that is long enough for two GPUs.
+`long` takes one GPU five minutes, `two` takes it two: use `long` for four GPUs, and `two` for two.
 
 The script needs the extra `cluster` for Dask. What is timed compiles nothing: each sweep has run before with
 a smaller size, on every GPU, and through Dask if that is timed, because a cluster's programs have a cache of
@@ -38,7 +38,7 @@ COMPARISONS = {
 """The options of each sweep, and the ways in which it is timed, in order. The first, `all`, chooses `one`."""
 
 COMPILING = "1024"
-"""The size with which the programs are compiled, which do not depend on it."""
+"""The size of the sweeps that compile the programs; these do not depend on the size."""
 
 Run = tuple[float, dict[str, Any]]
 """The duration of a run in seconds, and its JSON document."""

@@ -96,8 +96,8 @@ FMA_KERNEL, _DOUBLE_FMA_KERNEL = (
     for element in ("float32", "float64")
 )
 
-# Float64 comes before the types whose kernels reach the power limit. For some 30 ms after such kernels, an
-# H100 computed up to 5% faster than its highest clock allows, and the fastest launch counts.
+# Float64 comes before the types whose kernels reach the power limit. Shortly after such kernels, an H100
+# computed up to 5% faster than its highest clock allows, and the fastest launch counts.
 OTHER_PEAK_KERNELS = (
     _DOUBLE_FMA_KERNEL,
     PeakKernel(

@@ -46,18 +46,36 @@
 #define __shared__ __attribute__((used, aligned(16))) thread_local
 #endif
 
-// GCC does not report the store of `s[i] = f()` if f returns a structure. A traced kernel has an assignment of its own
-// for such values, which is no copy or move assignment to C++: the type stays trivially copyable.
+// GCC does not report the store of `s[i] = f()` if f returns a structure, nor the load of `f(s[i])` if f takes one by
+// value. In a traced kernel such a type has an assignment and a constructor of its own for these cases. To C++ they are
+// no copies and no moves: the type stays trivially copyable. A constant `s[i]` is copied without the constructor.
 #if defined(CUDAMM_OBSERVED)
 #define CUDAMM_WATCHED_ASSIGNMENT(type)                                                                \
     type& operator=(const type&) = default;                                                            \
-    template <class T, class = std::enable_if_t<std::is_same_v<T, type>>>                              \
+    template <class T, class = std::enable_if_t<std::is_same_v<std::remove_const_t<T>, type>>>         \
     inline __attribute__((always_inline)) type& operator=(T&& value) {                                 \
         const type& copied = value;                                                                    \
         return *this = copied;                                                                         \
     }
 #else
 #define CUDAMM_WATCHED_ASSIGNMENT(type)
+#endif
+#if defined(CUDAMM_OBSERVED) && !defined(__clang__)
+#define CUDAMM_WATCHED_COPY(type)                                                                      \
+    template <class T, class = std::enable_if_t<std::is_same_v<T, type>>>                              \
+    inline __attribute__((always_inline)) type(T& value) {                                             \
+        const type& copied = value;                                                                    \
+        *this = copied;                                                                                \
+    }
+// A structure that has this constructor is no aggregate, and gets one for the values in braces.
+#define CUDAMM_WATCHED_VECTOR(name, first, values, ...)                                                \
+    name() = default;                                                                                  \
+    constexpr name(first x CUDAMM_PARAMETERS values) : __VA_ARGS__ {}                                  \
+    CUDAMM_WATCHED_COPY(name) CUDAMM_WATCHED_ASSIGNMENT(name)
+#define CUDAMM_PARAMETERS(...) , __VA_ARGS__
+#else
+#define CUDAMM_WATCHED_COPY(type)
+#define CUDAMM_WATCHED_VECTOR(name, first, values, ...) CUDAMM_WATCHED_ASSIGNMENT(name)
 #endif
 
 struct uint3 { unsigned x, y, z; };
@@ -70,14 +88,19 @@ struct dim3 {
 
 // ---- Vector types, aligned as on a GPU: a misaligned access is an error on both -------------------
 
+#define CUDAMM_VECTOR1(type, name) type x; CUDAMM_WATCHED_ASSIGNMENT(name)
+#define CUDAMM_VECTOR2(type, name) type x, y; CUDAMM_WATCHED_VECTOR(name, type, (type y = 0), x(x), y(y))
+#define CUDAMM_VECTOR3(type, name)                                                                     \
+    type x, y, z;                                                                                      \
+    CUDAMM_WATCHED_VECTOR(name, type, (type y = 0, type z = 0), x(x), y(y), z(z))
+#define CUDAMM_VECTOR4(type, name)                                                                     \
+    type x, y, z, w;                                                                                   \
+    CUDAMM_WATCHED_VECTOR(name, type, (type y = 0, type z = 0, type w = 0), x(x), y(y), z(z), w(w))
 #define CUDAMM_VECTORS(type, name, bytes)                                                              \
-    struct name##1 { type x; CUDAMM_WATCHED_ASSIGNMENT(name##1) };                                     \
-    struct alignas(2 * bytes) name##2 { type x, y; CUDAMM_WATCHED_ASSIGNMENT(name##2) };               \
-    struct name##3 { type x, y, z; CUDAMM_WATCHED_ASSIGNMENT(name##3) };                               \
-    struct alignas((4 * bytes) > 16 ? 16 : (4 * bytes)) name##4 {                                      \
-        type x, y, z, w;                                                                               \
-        CUDAMM_WATCHED_ASSIGNMENT(name##4)                                                             \
-    };                                                                                                 \
+    struct name##1 { CUDAMM_VECTOR1(type, name##1) };                                                  \
+    struct alignas(2 * bytes) name##2 { CUDAMM_VECTOR2(type, name##2) };                               \
+    struct name##3 { CUDAMM_VECTOR3(type, name##3) };                                                  \
+    struct alignas((4 * bytes) > 16 ? 16 : (4 * bytes)) name##4 { CUDAMM_VECTOR4(type, name##4) };     \
     inline name##1 make_##name##1(type x) { return {x}; }                                              \
     inline name##2 make_##name##2(type x, type y) { return {x, y}; }                                   \
     inline name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; }                        \
@@ -88,9 +111,9 @@ CUDAMM_VECTORS(double, double, 8)
 typedef unsigned int uint;  // which every file that nvcc compiles knows
 typedef unsigned short ushort;
 typedef unsigned long ulong;
-struct uint1 { unsigned x; CUDAMM_WATCHED_ASSIGNMENT(uint1) };
-struct alignas(8) uint2 { unsigned x, y; CUDAMM_WATCHED_ASSIGNMENT(uint2) };
-struct alignas(16) uint4 { unsigned x, y, z, w; CUDAMM_WATCHED_ASSIGNMENT(uint4) };
+struct uint1 { CUDAMM_VECTOR1(unsigned, uint1) };
+struct alignas(8) uint2 { CUDAMM_VECTOR2(unsigned, uint2) };
+struct alignas(16) uint4 { CUDAMM_VECTOR4(unsigned, uint4) };
 inline uint1 make_uint1(unsigned x) { return {x}; }
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }

@@ -39,6 +39,7 @@ namespace {
 extern "C" char __executable_start, etext;
 
 constexpr unsigned lanes = 32, most_threads = 1024, most_arrays = 64;
+constexpr unsigned word_shift = 2;  // log2 of the bytes of a word
 constexpr size_t most_events = 1 << 12;  // maximum number of a thread's events before its warp is merged
 
 // A copy by cp.async has two events: copy_load, then copy_store.
@@ -126,8 +127,10 @@ struct Fault {
     Thread thread, other;
 };
 
-// The last write and the last two reads of a word, by different threads: one of the readers is not the next writer.
-struct Word {
+// Bytes of memory whose accesses are remembered together, and the last accesses to them: the last write, and two reads
+// by different threads. If threads of several warps read between two barriers, the two readers are of different warps:
+// one of them is not of the next writer's warp.
+struct Unit {
     unsigned write_interval = 0, write_pc = 0, write_block = 0;
     unsigned read_interval[2] = {0, 0}, read_pc[2] = {0, 0}, read_block[2] = {0, 0};
     unsigned short write_thread = 0, read_thread[2] = {0, 0};
@@ -137,7 +140,7 @@ struct Word {
 
 struct Unwritten {
     int array;
-    size_t word;
+    size_t unit;
     Event event;
     unsigned short thread;
 };
@@ -208,7 +211,8 @@ struct Recorder {
     const char* gap = nullptr;  // start of a range of addresses without arrays, such as the threads' stacks
     size_t gap_bytes = 0;
     std::vector<uint3> blocks;  // by block number, from 1
-    std::vector<std::vector<Word>> words;
+    std::vector<std::vector<Unit>> units;  // by array
+    unsigned char unit_shift[most_arrays];  // log2 of the bytes of an array's units: 4 bytes, until an access needs less
     std::vector<Unwritten> unwritten;
 
     void place_arrays(size_t dynamic_bytes);
@@ -228,6 +232,8 @@ struct Recorder {
     void before_depth_changes(unsigned thread);
     void access(const char* at, unsigned size, Op op, unsigned pc);
     void check(unsigned thread, const Event& event);
+    void split_units(unsigned array, unsigned shift);
+    bool is_unwritten(const Event& event, size_t unit) const;
     void next_interval();
     Thread thread_info(unsigned thread) const;
     void fault(const char* kind, const Event& event, unsigned thread, unsigned other_pc = 0, Op other_op = load,
@@ -337,11 +343,12 @@ void Recorder::begin(unsigned long long block_index, uint3 block_place, dim3 blo
     blocks[block_number] = block;
     first_interval = ++interval;
     if (checked) {
-        words.resize(arrays.size());
+        if (units.empty()) memset(unit_shift, word_shift, sizeof unit_shift);
+        units.resize(arrays.size());
         for (size_t i = 0; i < arrays.size(); ++i) {
-            const size_t count = (arrays[i].bytes + 3) / 4;
-            if (arrays[i].shared) words[i].assign(count, Word());
-            else words[i].resize(count);
+            const size_t count = ((arrays[i].bytes + 3) & ~(size_t)3) >> unit_shift[i];
+            if (arrays[i].shared) units[i].assign(count, Unit());
+            else units[i].resize(count);
         }
     }
     std::lock_guard<std::mutex> lock(totals_mutex);
@@ -366,17 +373,45 @@ void Recorder::fault(const char* kind, const Event& event, unsigned thread, unsi
                                           event.array, event.offset, 1, self,     other ? *other : self};
 }
 
-// Checks one access for faults: its bounds, its alignment, and races with earlier accesses to the same words.
+// Remembers the accesses to an array by smaller units, because an access reaches only a part of the present ones.
+void Recorder::split_units(unsigned array, unsigned shift) {
+    const unsigned by = unit_shift[array] - shift;
+    const std::vector<Unit> before = std::move(units[array]);
+    units[array].clear();
+    units[array].reserve(before.size() << by);
+    for (const Unit& unit : before) units[array].insert(units[array].end(), (size_t)1 << by, unit);
+    for (Unwritten& read : unwritten)
+        if (read.array == (int)array) read.unit <<= by;
+    unit_shift[array] = shift;
+}
+
+// Returns whether what an access reads of a unit's word was never written. Of an access to a whole word or more it is
+// enough that some byte of the word was written: the others may be between the members of a structure.
+bool Recorder::is_unwritten(const Event& event, size_t unit) const {
+    const std::vector<Unit>& all = units[event.array];
+    if (all[unit].write_interval) return false;
+    const unsigned in_word = 1u << (word_shift - unit_shift[event.array]);
+    if (event.size < 4 || in_word == 1) return true;
+    const size_t first = unit / in_word * in_word;
+    for (size_t u = first; u < first + in_word; ++u)
+        if (all[u].write_interval) return false;
+    return true;
+}
+
+// Checks one access for faults: its bounds, its alignment, and races with earlier accesses to the same memory.
 void Recorder::check(unsigned thread, const Event& event) {
     const Array& array = arrays[event.array];
     if (event.offset < 0 || event.offset + event.size > (long long)array.bytes) {
         fault("out-of-bounds", event, thread);
         return;
     }
-    if (event.size > 1 && (unsigned long long)event.offset % event.size) fault("misaligned", event, thread);
+    const unsigned finest = __builtin_ctzll((unsigned long long)event.offset | event.size);
+    if (finest < unit_shift[event.array]) split_units(event.array, finest);
+    if (!(event.size & (event.size - 1)) && event.offset % event.size) fault("misaligned", event, thread);
+    const unsigned shift = unit_shift[event.array];
     const bool writes = event.op != load, is_atomic = event.op == atomic || event.op == atomic_store;
-    for (size_t w = event.offset / 4; w < (size_t)(event.offset + event.size + 3) / 4; ++w) {
-        Word& word = words[event.array][w];
+    for (size_t u = event.offset >> shift; u < (size_t)(event.offset + event.size) >> shift; ++u) {
+        Unit& unit = units[event.array][u];
         // Accesses of different blocks are not ordered, nor are those of threads of a block between two barriers.
         const auto unordered = [&](unsigned when, unsigned in_block, unsigned short other, unsigned short other_step) {
             if (!when || (in_block == block_number && other == thread)) return false;
@@ -388,40 +423,42 @@ void Recorder::check(unsigned thread, const Event& event) {
             result.block = blocks[in_block];
             return result;
         };
-        if (event.size >= 4) {
-            if (unordered(word.write_interval, word.write_block, word.write_thread, word.write_step) &&
-                !(is_atomic && word.write_atomic)) {
-                const Thread other = other_thread(word.write_block, word.write_thread);
-                fault("race", event, thread, word.write_pc, word.write_atomic ? atomic : store, &other);
-            }
-            for (int i = 0; writes && i < 2; ++i)
-                if (unordered(word.read_interval[i], word.read_block[i], word.read_thread[i], word.read_step[i]) &&
-                    !(is_atomic && word.read_atomic[i])) {
-                    const Thread other = other_thread(word.read_block[i], word.read_thread[i]);
-                    fault("race", event, thread, word.read_pc[i], load, &other);
-                }
+        if (unordered(unit.write_interval, unit.write_block, unit.write_thread, unit.write_step) &&
+            !(is_atomic && unit.write_atomic)) {
+            const Thread other = other_thread(unit.write_block, unit.write_thread);
+            fault("race", event, thread, unit.write_pc, unit.write_atomic ? atomic : store, &other);
         }
+        for (int i = 0; writes && i < 2; ++i)
+            if (unordered(unit.read_interval[i], unit.read_block[i], unit.read_thread[i], unit.read_step[i]) &&
+                !(is_atomic && unit.read_atomic[i])) {
+                const Thread other = other_thread(unit.read_block[i], unit.read_thread[i]);
+                fault("race", event, thread, unit.read_pc[i], load, &other);
+            }
         const bool is_input = !array.shared && (array.name[0] == 'A' || array.name[0] == 'B') && !array.name[1];
-        if (event.op != store && event.op != atomic_store && !is_input && !word.write_interval)
-            unwritten.push_back({event.array, w, event, (unsigned short)thread});
+        if (event.op != store && event.op != atomic_store && !is_input && is_unwritten(event, u))
+            unwritten.push_back({event.array, u, event, (unsigned short)thread});
         if (writes) {
-            word.write_interval = interval, word.write_block = block_number, word.write_thread = thread;
-            word.write_pc = event.pc, word.write_step = (unsigned short)event.step, word.write_atomic = is_atomic;
-        } else if (!(word.read_interval[0] == interval && word.read_block[0] == block_number &&
-                     word.read_thread[0] == thread)) {
-            const int i = word.read_interval[0] == interval && word.read_block[0] == block_number ? 1 : 0;
-            word.read_interval[i] = interval, word.read_block[i] = block_number, word.read_thread[i] = thread;
-            word.read_pc[i] = event.pc, word.read_step[i] = (unsigned short)event.step, word.read_atomic[i] = false;
+            unit.write_interval = interval, unit.write_block = block_number, unit.write_thread = thread;
+            unit.write_pc = event.pc, unit.write_step = (unsigned short)event.step, unit.write_atomic = is_atomic;
+        } else {
+            const auto is_current = [&](int i) {
+                return unit.read_interval[i] == interval && unit.read_block[i] == block_number;
+            };
+            const auto is_of_warp = [&](int i) { return unit.read_thread[i] / lanes == thread / lanes; };
+            const int i = is_current(0) && unit.read_thread[0] != thread ? 1 : 0;
+            if (i && is_current(1) && is_of_warp(0) && !is_of_warp(1)) continue;
+            unit.read_interval[i] = interval, unit.read_block[i] = block_number, unit.read_thread[i] = thread;
+            unit.read_pc[i] = event.pc, unit.read_step[i] = (unsigned short)event.step, unit.read_atomic[i] = false;
         }
     }
 }
 
 void Recorder::next_interval() {
-    // If another thread wrote the word between the same two barriers, the fault is a race, and is recorded as one.
-    // If the same thread wrote the word, it wrote after reading.
+    // If another thread wrote the memory between the same two barriers, the fault is a race, and is recorded as one.
+    // If the same thread wrote it, it wrote after reading.
     for (const Unwritten& read : unwritten) {
-        const Word& word = words[read.array][read.word];
-        if (!word.write_interval || word.write_thread == read.thread) fault("uninitialised", read.event, read.thread);
+        const Unit& unit = units[read.array][read.unit];
+        if (!unit.write_interval || unit.write_thread == read.thread) fault("uninitialised", read.event, read.thread);
     }
     unwritten.clear();
     ++interval;
@@ -967,8 +1004,11 @@ void copy(void* to, const void* from, size_t size, size_t zeros, const void* pc)
     if (loaded && checked) record_range(from, loaded, load, pc);
     else if (loaded) record(from, loaded, copy_load, (const char*)pc - 1);  // inside the call: a site of its own
     record(to, size, checked ? store : copy_store, pc);
-    for (size_t i = 0; i < size / 4; ++i)
+    const size_t words = size % 4 ? 0 : size / 4;
+    for (size_t i = 0; i < words; ++i)
         ((volatile unsigned*)to)[i] = 4 * i < loaded ? ((const volatile unsigned*)from)[i] : 0;
+    for (size_t i = 4 * words; i < size; ++i)
+        ((volatile char*)to)[i] = i < loaded ? ((const volatile char*)from)[i] : 0;
 }
 
 }  // namespace

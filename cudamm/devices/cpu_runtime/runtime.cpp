@@ -20,8 +20,11 @@
 //
 // The threads of a block are fibers. A fiber starts through makecontext; after that, a switch between fibers is
 // a setjmp and a longjmp, without a system call. From barrier to barrier, threads run in the order of their
-// indices, or in reverse: if the result depends on the order, the kernel has a race. A thread gets a fiber of
-// its own only if the previous thread waits, so a kernel without barriers runs all its threads on one stack.
+// indices, or in reverse: if the result depends on the order, the kernel has a race. A warp's barrier does not order the
+// warps: in one of the two orders a warp goes on to the next barrier of the block before other warps run, and in the
+// other the warps take turns at each warp's barrier. In even blocks the warps take turns if the order is reversed, in odd
+// blocks if it is not. A thread gets a fiber of its own only if the previous thread waits, so a kernel without barriers
+// runs all its threads on one stack.
 
 #include "observe.h"
 #include "tensor_cores.h"
@@ -202,6 +205,8 @@ struct Worker {
     unsigned phase[most_threads];  // the number of that phase
     BlockBarrier named[named_barriers];
     unsigned waiting_at_warp;  // number of threads at a warp's barrier
+    bool keeps_warp;  // whether the threads of a warp go on behind its barrier before other warps run
+    unsigned kept;    // number of times that a warp was kept since other warps had a turn for that reason
     alignas(32) unsigned char exchanged[most_threads][32];
     void* passed[most_threads];  // what each thread passed to compute_together; null after the computation
     bool is_computing;           // whether compute_together computes for a warp
@@ -218,6 +223,7 @@ struct Worker {
     [[noreturn]] __attribute__((noinline)) void switch_to(unsigned thread);
     [[noreturn]] __attribute__((noinline)) void end_block() { JUMP(scheduler); }
     void wait(unsigned thread);
+    void go_on_with(unsigned thread, unsigned next);
     void end_barrier();
     void release_warp(unsigned thread);
 
@@ -258,6 +264,20 @@ struct Worker {
         const unsigned warp = thread & ~31u;
         for (unsigned next = warp; next < std::min(warp + 32, threads); ++next)
             if (ready(next)) return next;
+        return next_ready(thread);
+    }
+    // Returns the thread that runs when `thread` waits at a warp's barrier.
+    unsigned next_at_warp_barrier(unsigned thread) {
+        constexpr unsigned most_kept = 1 << 14;  // a warp may wait in a loop for what another warp does
+        const unsigned warp = thread & ~31u, end = std::min(warp + 32, threads);
+        if (keeps_warp && kept < most_kept)
+            for (unsigned i = warp; i < end; ++i) {
+                const unsigned next = launch->descending ? warp + end - 1 - i : i;
+                if (!ready(next)) continue;
+                ++kept;
+                return next;
+            }
+        kept = 0;
         return next_ready(thread);
     }
     // Returns whether a lane waits at a warp's barrier with this mask.
@@ -403,7 +423,11 @@ void Worker::end_barrier() {
 
 // Runs other threads until the running thread can continue.
 void Worker::wait(unsigned thread) {
-    const unsigned next = waits[thread] == Waits::paused ? next_of_warp(thread) : next_ready(thread);
+    go_on_with(thread, waits[thread] == Waits::paused ? next_of_warp(thread) : next_ready(thread));
+}
+
+// Runs a thread, and others after it, until the running thread can continue.
+void Worker::go_on_with(unsigned thread, unsigned next) {
     if (next != thread && SAVE(running->resume) == 0) switch_to(next);
     worker->waits[thread] = Waits::no;
 }
@@ -480,6 +504,8 @@ void Worker::run_block(unsigned long long index) {
     memset(named, 0, sizeof named);
     done = arrived = waiting_at_warp = 0;
     sum[0] = sum[1] = 0;
+    keeps_warp = !observing && (index & 1) == launch->descending;
+    kept = 0;
     if (observing) observing->block_begins(index, place.block_index, launch->block, launch->shared_bytes);
     if (SAVE(scheduler) == 0) switch_to(launch->descending ? threads - 1 : 0);
     if (observing) observing->block_ends();
@@ -594,7 +620,7 @@ static void meet_warp(unsigned mask, Stop kind, const char* operation, int line,
     ++w.waiting_at_warp;
     if (observing) observing->stops(thread, kind);
     w.release_warp(thread);
-    w.wait(thread);
+    w.go_on_with(thread, w.next_at_warp_barrier(thread));
 }
 
 void wait_for_warp(unsigned mask, const char* operation, int line, const char* file) {

@@ -105,12 +105,21 @@ CUDAMM_UNWATCHED float float_to_tf32(float x) {
 
 // ---- What __half and __nv_bfloat16 share ----------------------------------------------------------------
 
+// Returns what lies at an address. The usual functions read their arguments so, in the line that calls them.
+template <class T>
+CUDAMM_IN_PLACE T value_at(const T& place) {
+    T value;
+    value = place;
+    return value;
+}
+
 // The constructors and conversions of a type `Real`, which has `to_float`, `from_float` and the bits `__x`. Functions
 // that get an address are in place, so that an access belongs to the line of the kernel.
 #define CUDAMM_REAL16_MEMBERS(Real)                                                                        \
     Real() = default;                                                                                      \
     Real(const Real&) = default;                                                                           \
     CUDAMM_WATCHED_ASSIGNMENT(Real)                                                                        \
+    CUDAMM_WATCHED_COPY(Real)                                                                              \
     CUDAMM_IN_PLACE Real(float x) : __x(from_float(x)) {}                                                  \
     CUDAMM_IN_PLACE Real(double x) : __x(from_float(cudamm::odd_float(x))) {}                              \
     CUDAMM_IN_PLACE Real(int x) : Real((double)x) {}                                                       \
@@ -132,10 +141,13 @@ CUDAMM_UNWATCHED float float_to_tf32(float x) {
 template <class Real>
 struct Real16Functions {
 #define CUDAMM_BINARY(operation, name)                                                                     \
-    friend CUDAMM_UNWATCHED Real operator operation(Real a, Real b) {                                      \
+    static CUDAMM_UNWATCHED Real computed##name(Real a, Real b) {                                          \
         return Real((typename Real::Exact)(float)a operation (typename Real::Exact)(float)b);              \
     }                                                                                                      \
-    friend CUDAMM_UNWATCHED Real name(Real a, Real b) { return a operation b; }                            \
+    friend CUDAMM_IN_PLACE Real operator operation(const Real& a, const Real& b) {                         \
+        return computed##name(value_at(a), value_at(b));                                                   \
+    }                                                                                                      \
+    friend CUDAMM_IN_PLACE Real name(const Real& a, const Real& b) { return a operation b; }               \
     friend CUDAMM_UNWATCHED Real name##_rn(Real a, Real b) { return a operation b; }                       \
     friend CUDAMM_UNWATCHED Real name##_sat(Real a, Real b) { return saturated16(a operation b); }         \
     friend CUDAMM_IN_PLACE Real& operator operation##=(Real& a, Real b) { return a = a operation b; }
@@ -163,8 +175,11 @@ struct Real16Functions {
         return x >= 1 ? Real(1.0f) : x > 0 ? a : Real(0.0f);  // NaN becomes 0
     }
     // a b + c, rounded once: the product is exact in double, and the sum is rounded to odd.
-    friend CUDAMM_UNWATCHED Real __hfma(Real a, Real b, Real c) {
+    static CUDAMM_UNWATCHED Real computed__hfma(Real a, Real b, Real c) {
         return Real(odd_sum((double)(float)a * (float)b, (float)c));
+    }
+    friend CUDAMM_IN_PLACE Real __hfma(const Real& a, const Real& b, const Real& c) {
+        return computed__hfma(value_at(a), value_at(b), value_at(c));
     }
     friend CUDAMM_UNWATCHED Real __hfma_sat(Real a, Real b, Real c) { return saturated16(__hfma(a, b, c)); }
     friend CUDAMM_UNWATCHED Real __hfma_relu(Real a, Real b, Real c) {
@@ -237,10 +252,13 @@ struct Real16Functions {
 template <class Pair, class Real>
 struct Real16PairFunctions {
 #define CUDAMM_BINARY(operation, name, of_one)                                                             \
-    friend CUDAMM_UNWATCHED Pair operator operation(Pair a, Pair b) {                                      \
+    static CUDAMM_UNWATCHED Pair computed##name(Pair a, Pair b) {                                          \
         return Pair(a.x operation b.x, a.y operation b.y);                                                 \
     }                                                                                                      \
-    friend CUDAMM_UNWATCHED Pair name(Pair a, Pair b) { return a operation b; }                            \
+    friend CUDAMM_IN_PLACE Pair operator operation(const Pair& a, const Pair& b) {                         \
+        return computed##name(value_at(a), value_at(b));                                                   \
+    }                                                                                                      \
+    friend CUDAMM_IN_PLACE Pair name(const Pair& a, const Pair& b) { return a operation b; }               \
     friend CUDAMM_IN_PLACE Pair& operator operation##=(Pair& a, Pair b) { return a = a operation b; }
     CUDAMM_BINARY(+, __hadd2, __hadd)
     CUDAMM_BINARY(-, __hsub2, __hsub)
@@ -260,8 +278,11 @@ struct Real16PairFunctions {
     CUDAMM_OF_BOTH(__hmin2_nan, __hmin_nan)
     CUDAMM_OF_BOTH(__hmax2_nan, __hmax_nan)
 #undef CUDAMM_OF_BOTH
-    friend CUDAMM_UNWATCHED Pair __hfma2(Pair a, Pair b, Pair c) {
+    static CUDAMM_UNWATCHED Pair computed__hfma2(Pair a, Pair b, Pair c) {
         return Pair(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));
+    }
+    friend CUDAMM_IN_PLACE Pair __hfma2(const Pair& a, const Pair& b, const Pair& c) {
+        return computed__hfma2(value_at(a), value_at(b), value_at(c));
     }
     friend CUDAMM_UNWATCHED Pair __hfma2_sat(Pair a, Pair b, Pair c) {
         return Pair(__hfma_sat(a.x, b.x, c.x), __hfma_sat(a.y, b.y, c.y));
@@ -322,8 +343,8 @@ struct Real16PairFunctions {
     CUDAMM_FUNCTION(h2trunc, htrunc)
     CUDAMM_FUNCTION(h2rint, hrint)
 #undef CUDAMM_FUNCTION
-    friend CUDAMM_UNWATCHED float __low2float(Pair a) { return a.x; }
-    friend CUDAMM_UNWATCHED float __high2float(Pair a) { return a.y; }
+    friend CUDAMM_IN_PLACE float __low2float(const Pair& a) { return value_at(a).x; }
+    friend CUDAMM_IN_PLACE float __high2float(const Pair& a) { return value_at(a).y; }
     friend CUDAMM_UNWATCHED Pair __lowhigh2highlow(Pair a) { return Pair(a.y, a.x); }
 };
 
@@ -392,7 +413,7 @@ CUDAMM_UNWATCHED To whole_of(double x) {
         return cudamm::rounded16<Real>(x, cudamm::Direction::to_zero);                                     \
     }                                                                                                      \
     CUDAMM_UNWATCHED Real __double2##name(double x) { return Real(x); }                                    \
-    CUDAMM_UNWATCHED float __##name##2float(Real x) { return x; }                                          \
+    CUDAMM_IN_PLACE float __##name##2float(const Real& x) { return x; }                                    \
     CUDAMM_UNWATCHED short __##name##_as_short(Real x) { return (short)x.__x; }                            \
     CUDAMM_UNWATCHED unsigned short __##name##_as_ushort(Real x) { return x.__x; }                         \
     CUDAMM_UNWATCHED Real __short_as_##name(short x) { return Real::of_bits((unsigned short)x); }          \
@@ -402,10 +423,13 @@ CUDAMM_UNWATCHED To whole_of(double x) {
     CUDAMM_UNWATCHED Pair __float2##pair##_rn(float x) { return Pair(Real(x), Real(x)); }                  \
     CUDAMM_UNWATCHED Pair floats2pair(float x, float y) { return Pair(Real(x), Real(y)); }                 \
     CUDAMM_UNWATCHED Pair float22pair(float2 v) { return Pair(Real(v.x), Real(v.y)); }                     \
-    CUDAMM_UNWATCHED float2 pair2float2(Pair v) { return {(float)v.x, (float)v.y}; }                       \
+    CUDAMM_IN_PLACE float2 pair2float2(const Pair& pair) {                                                 \
+        const Pair v = cudamm::value_at(pair);                                                             \
+        return {(float)v.x, (float)v.y};                                                                   \
+    }                                                                                                      \
     CUDAMM_UNWATCHED Pair halves(Real x, Real y) { return Pair(x, y); }                                    \
-    CUDAMM_UNWATCHED Real low(Pair v) { return v.x; }                                                      \
-    CUDAMM_UNWATCHED Real high(Pair v) { return v.y; }                                                     \
+    CUDAMM_IN_PLACE Real low(const Pair& v) { return cudamm::value_at(v).x; }                              \
+    CUDAMM_IN_PLACE Real high(const Pair& v) { return cudamm::value_at(v).y; }                             \
     CUDAMM_UNWATCHED Pair low##2(Pair v) { return Pair(v.x, v.x); }                                        \
     CUDAMM_UNWATCHED Pair high##2(Pair v) { return Pair(v.y, v.y); }                                        \
     template <> constexpr bool cudamm::is_real16<Real> = true;                                             \

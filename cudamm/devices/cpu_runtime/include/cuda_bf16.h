@@ -16,6 +16,7 @@ struct alignas(4) __nv_bfloat162 : cudamm::Real16PairFunctions<__nv_bfloat162, _
     __nv_bfloat162() = default;
     __nv_bfloat162(const __nv_bfloat162&) = default;
     CUDAMM_WATCHED_ASSIGNMENT(__nv_bfloat162)
+    CUDAMM_WATCHED_COPY(__nv_bfloat162)
     CUDAMM_IN_PLACE __nv_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) : x(a), y(b) {}
     CUDAMM_IN_PLACE __nv_bfloat162(__nv_bfloat162_raw raw)
         : x(__nv_bfloat16::of_bits(raw.x)), y(__nv_bfloat16::of_bits(raw.y)) {}

@@ -16,6 +16,7 @@ struct alignas(4) __half2 : cudamm::Real16PairFunctions<__half2, __half> {
     __half2() = default;
     __half2(const __half2&) = default;
     CUDAMM_WATCHED_ASSIGNMENT(__half2)
+    CUDAMM_WATCHED_COPY(__half2)
     CUDAMM_IN_PLACE __half2(__half a, __half b) : x(a), y(b) {}
     CUDAMM_IN_PLACE __half2(__half2_raw raw) : x(__half::of_bits(raw.x)), y(__half::of_bits(raw.y)) {}
     CUDAMM_IN_PLACE operator __half2_raw() const { return {x.__x, y.__x}; }

@@ -30,6 +30,7 @@ struct __nv_fp8_e4m3 {
     __nv_fp8_e4m3() = default;
     __nv_fp8_e4m3(const __nv_fp8_e4m3&) = default;
     CUDAMM_WATCHED_ASSIGNMENT(__nv_fp8_e4m3)
+    CUDAMM_WATCHED_COPY(__nv_fp8_e4m3)
     explicit CUDAMM_IN_PLACE __nv_fp8_e4m3(float x) : __x(cudamm::float_to_e4m3(x)) {}
     explicit CUDAMM_IN_PLACE __nv_fp8_e4m3(double x) : __x(cudamm::float_to_e4m3(cudamm::odd_float(x))) {}
     explicit CUDAMM_IN_PLACE __nv_fp8_e4m3(int x) : __nv_fp8_e4m3((double)x) {}

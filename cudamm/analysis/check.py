@@ -28,8 +28,8 @@ from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
 from cudamm.compile.program import Program, program
 from cudamm.devices.device import padded
-from cudamm.devices.observation import Observation
-from cudamm.devices.observe import TIMEOUT_S, Watch, observe
+from cudamm.devices.observation import Fault, Observation
+from cudamm.devices.observe import TIMEOUT_S, Watch, observe, overrun_of_variable
 from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
@@ -323,12 +323,27 @@ def _observed_mistakes(
     """
     observation = _observed(case, launch, timeout_s)
     mistakes = errors_of(observation, verdict, case.program, launch, str(case.problem.shape))
-    if all(mistake.kind == "wrong-result" for mistake in mistakes) and mistakes:
-        mistakes = [
-            *hidden_mistakes(case, launch, verdict, lambda: _observed(case, launch, timeout_s, trapped=True)),
-            *mistakes,
-        ]
+    if mistakes and all(mistake.kind in ("wrong-result", "crash") for mistake in mistakes):
+        hidden = hidden_mistakes(
+            case,
+            launch,
+            verdict,
+            lambda: _observed(case, launch, timeout_s, trapped=True),
+            lambda: _overrun(case, launch, timeout_s),
+        )
+        follows = any(
+            mistake.kind == "out-of-bounds" for mistake in hidden
+        )  # the crash, or the wrong product
+        mistakes = hidden if follows else [*hidden, *mistakes]
     return observation, mistakes
+
+
+def _overrun(case: Case, launch: Launch, timeout_s: float) -> Fault | None:
+    """Return the first access beside a thread's local variables; None if there is none."""
+    c = case.problem.output if case.problem.scale.beta else None
+    return overrun_of_variable(
+        case.program, launch, *padded(launch, *case.problem.inputs), c=c, timeout_s=timeout_s
+    )
 
 
 def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:

@@ -16,7 +16,8 @@ from typing import Any, Literal
 from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_name
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
-from cudamm.execution.case import Verdict
+from cudamm.execution.case import ORDER_MATTERS, Verdict
+from cudamm.execution.wrong_result import ADDS_TO_OUTPUT
 from cudamm.kernels.launch_plan import Launch
 from cudamm.source.c_text import indexed_at, without_comments
 
@@ -45,7 +46,7 @@ OR_PADDED = ", or have the matrices padded (requires: "
 """The part of a cure that changes the kernel's header, up to the condition."""
 
 OR_ATOMIC = ", or add to it with atomicAdd()"
-"""The part of a cure that needs zeros in C before the launch."""
+"""The part of the cure of a sum (`C[i] += x`) that needs zeros in C before the launch."""
 
 MOST_LINES = 4
 """Maximum number of lines in a message."""
@@ -96,6 +97,9 @@ class Mistake:
         sizes: sizes that show the mistake, as M x N x K; the message is about the first.
         barrier: where a block of a race lacks a barrier; empty if it lacks none.
         barrier_lines: the lines between which the barrier has to be.
+        needs_barrier: the cure is a __syncthreads().
+        warp_barrier: the barrier of a warp where a __syncthreads() has to be, with its line; empty if there
+            is none.
     """
 
     kind: Kind
@@ -112,6 +116,8 @@ class Mistake:
     sizes: tuple[str, ...] = ()
     barrier: Barrier | Literal[""] = ""
     barrier_lines: tuple[int, int] = (0, 0)
+    needs_barrier: bool = False
+    warp_barrier: str = ""
 
     @property
     def severity(self) -> Severity:
@@ -183,6 +189,8 @@ def _same_barrier(one: Mistake, other: Mistake) -> bool:
     """Return whether one barrier ends two races, because there is a place for it between their lines."""
     if not (one.barrier and one.barrier == other.barrier and one.file == other.file):
         return False
+    if one.warp_barrier or other.warp_barrier:
+        return one.warp_barrier == other.warp_barrier
     (last_before, last_other), (first_after, first_other) = zip(
         one.barrier_lines, other.barrier_lines, strict=True
     )
@@ -197,7 +205,7 @@ def _barrier_for(races: list[Mistake]) -> Mistake:
     return dataclasses.replace(
         first,
         message=first.message + (f" (the same holds for {' and '.join(arrays)})" if arrays else ""),
-        cure=_barrier_cure(first.barrier, max(befores), min(afters)),
+        cure=_barrier_cure(first.barrier, max(befores), min(afters), first.warp_barrier),
         count=sum(race.count for race in races),
         sizes=tuple(dict.fromkeys(size for race in races for size in race.sizes)),
     )
@@ -270,6 +278,11 @@ class WatchedLaunch:
         """Return `thread (1,0) of block (0,2)`."""
         return f"thread {self.index(at.thread)} of block {self.index(at.block)}"
 
+    def or_padded(self, condition: str) -> str:
+        """Return the part of a cure that adds a condition to the header; empty if the file has none."""
+        is_in_header = _header_line(self.program)
+        return f"{OR_PADDED}{condition} in the header)" if is_in_header else ""
+
     def element(self, fault: Fault) -> str:
         """Return the element that a fault concerns, such as `As[3][4]`."""
         return element_name(fault, self.shapes.get(fault.array))
@@ -292,7 +305,13 @@ def errors_of(
     is_right = verdict is not None and verdict.correct is True
     faults = sorted(_causes(watched, is_right), key=_likelihood)
     kinds = {fault.kind for fault in faults}
-    mistakes = [_FAULTS[f.kind](watched, f) for f in faults if not _belongs_to_race(watched, f)]
+    explains_races = verdict is not None and _misplaces_elements(verdict)
+    faults = [
+        f
+        for f in faults
+        if not (_belongs_to_race(watched, f) or (explains_races and f.kind == "race" and f.space == "global"))
+    ]
+    mistakes = [_FAULTS[fault.kind](watched, fault) for fault in faults]
     if observation.ended and kinds.isdisjoint(("divergent-barrier", "crash", "index", "nan")):
         mistakes.append(crash(watched, Fault("crash", message=observation.ended)))
     # A launch that did not finish has no result.
@@ -301,9 +320,19 @@ def errors_of(
         follows = verdict.reason.startswith(
             ("wrote past the end", "wrote before the start", "crashed", "the process")
         )
-        if not (follows and any(mistake.kind == "out-of-bounds" for mistake in mistakes)):
+        is_race = verdict.cause == ORDER_MATTERS and any(mistake.kind == "race" for mistake in mistakes)
+        if not is_race and not (follows and any(mistake.kind == "out-of-bounds" for mistake in mistakes)):
             mistakes.append(wrong_result(watched, verdict.reason))
     return mistakes
+
+
+def _misplaces_elements(verdict: Verdict) -> bool:
+    """Return whether a product is known to be wrong because of an index, which may also explain a race on C.
+
+    The cause explains every element, whichever of several threads wrote it last.
+    """
+    is_other = verdict.cause in ("", ORDER_MATTERS, ADDS_TO_OUTPUT) or "barrier" in verdict.cause
+    return verdict.correct is False and not is_other
 
 
 _LIKELY_CAUSES: tuple[FaultKind, ...] = (
@@ -314,6 +343,7 @@ _LIKELY_CAUSES: tuple[FaultKind, ...] = (
     "uninitialised",
     "out-of-bounds",
     "nan",
+    "overrun",
     "crash",
 )
 """Kinds of faults, first those that can be the cause of the others."""
@@ -331,10 +361,17 @@ def nan_of(observation: Observation, program: Program, launch: Launch, size: str
     return [nan(watched, fault) for fault in observation.faults if fault.kind == "nan" and fault.line]
 
 
+def overrun_of(
+    fault: Fault, observation: Observation, program: Program, launch: Launch, size: str
+) -> Mistake:
+    """Return the mistake of an access beside a thread's local variables."""
+    return overrun(WatchedLaunch(observation, program, launch, size), fault)
+
+
 def brief(mistake: Mistake) -> str:
     """Return a mistake in one sentence with its line: the missing barrier of a race, else what was seen."""
     line = f" ({mistake.file}:{mistake.line})" if mistake.line else ""
-    if mistake.kind == "race" and mistake.cure.startswith("put __syncthreads()"):
+    if mistake.needs_barrier:
         return f"a __syncthreads() is missing in {mistake.file}: {mistake.cure}"
     if mistake.kind == "out-of-bounds" and mistake.array in ("A", "B", "C"):
         return f"{mistake.message}{line}: a bounds check is missing or wrong"
@@ -416,7 +453,7 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
     # The message names a reading thread last, and of two writing threads the one with the lower line first.
     first, second = sorted((other_thread, thread), key=lambda at: (at.op == "load", at.line))
     in_different_blocks = first.block != second.block
-    barrier: Barrier | Literal[""] = ""
+    lack = _Lack()
     element = watched.element(fault)
     if first.op == second.op and first.line == second.line:
         both_threads = (
@@ -438,44 +475,75 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
         )
     if in_different_blocks:
         message += ", and nothing orders different blocks"
-        cure = _ONE_OWNER
+        cure = _one_owner(watched, fault, first, second)
     else:
-        barrier, cause, cure = _missing_barrier(watched, fault, first, second)
-        message += ", with no barrier between them" + (f": {cause}" if cause else "")
+        lack = _missing_barrier(watched, fault, first, second)
+        cure = lack.cure
+        message += ", with no barrier between them" + (f": {lack.why}" if lack.why else "")
     line, other_line = (second.line, first.line) if second.op == "load" else (first.line, second.line)
     file = fault.file if line == fault.line else fault.other_file
     return watched.mistake(
         "race", message, cure, line, file, other_line=other_line, array=fault.array, element=element,
         threads=(first, second), count=fault.count,
-        barrier=barrier, barrier_lines=_around(barrier, first, second),
+        barrier=lack.barrier, barrier_lines=_around(lack.barrier, first, second),
+        needs_barrier=lack.is_barrier, warp_barrier=lack.warp_barrier,
     )  # fmt: skip
 
 
-def _missing_barrier(
-    watched: WatchedLaunch, fault: Fault, writer: ThreadAt, other: ThreadAt
-) -> tuple[Barrier | Literal[""], str, str]:
+@dataclass(frozen=True)
+class _Lack:
+    """What two accesses of one block lack that would order them.
+
+    Attributes:
+        why: why it is missing; may be empty.
+        is_barrier: the cure is a __syncthreads().
+        barrier, warp_barrier: as in `Mistake`.
+    """
+
+    why: str = ""
+    cure: str = ""
+    is_barrier: bool = False
+    barrier: Barrier | Literal[""] = ""
+    warp_barrier: str = ""
+
+
+def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, other: ThreadAt) -> _Lack:
     """Return which barrier a block lacks, why, and where to put it, judged by the order of the lines."""
     write, read = writer.line, other.line
-    barrier: Barrier
     if fault.space == "global" and (other.op != "load" or write == read):
-        return "", "", _ONE_OWNER
+        return _Lack(cure=_one_owner(watched, fault, writer, other))
     if other.op != "load":
-        return "", "", "let one thread write each element, or put __syncthreads() between the two writes"
+        return _Lack(cure="let one thread write each element, or put __syncthreads() between the two writes")
     if write == read:
-        return (
-            "",
+        return _Lack(
             "in one statement each thread reads what another writes",
             "read into a variable first, then __syncthreads(), then write, then __syncthreads() again",
         )
     if fault.file != fault.other_file:
-        return "", "", "put __syncthreads() between the two lines"
-    between = range(min(write, read) + 1, max(write, read))
-    is_between = any(line in between for line in _barriers(watched.program, fault.file))
+        return _Lack(cure="put __syncthreads() between the two lines", is_barrier=True)
+    code = _BarrierLines(watched.program, fault.file, fault.array)
+    is_between = code.has_block_barrier(min(write, read), max(write, read))
+    barrier: Barrier
     if write < read:
         barrier = "after reading" if is_between else "after writing"
     else:
         barrier = "before reading" if is_between else "before writing"
-    return barrier, _WHY_MISSING[barrier], _barrier_cure(barrier, *_around(barrier, writer, other))
+    warp_barrier = code.warp_barrier(min(write, read), max(write, read), is_between=not is_between)
+    why = f"{warp_barrier} orders the threads of one warp only" if warp_barrier else _WHY_MISSING[barrier]
+    cure = _barrier_cure(barrier, *_around(barrier, writer, other), warp_barrier)
+    return _Lack(why, cure, True, barrier, warp_barrier)
+
+
+def _one_owner(watched: WatchedLaunch, fault: Fault, one: ThreadAt, other: ThreadAt) -> str:
+    """Return the cure of a race on an element that several threads write: atomicAdd only if it is a sum."""
+    is_sum = one.line == other.line and _SUM.search(watched.program.line_text(one.line, fault.file))
+    return "let one thread own each element" + (OR_ATOMIC if is_sum else "")
+
+
+_SUM = re.compile(
+    r"\]\s*\+=|\*\s*(?:\w+|\([^;=]*\))\s*\+=|(\w+\s*\[[^;=]*\])\s*=[^;=]*(?<![\w.>])\1(?=\s*[-+;])"
+)
+"""A statement that adds to an element: `C[i] += x`, `*c += x` or `C[i] = C[i] + x`."""
 
 
 _WHY_MISSING: Mapping[Barrier, str] = {
@@ -494,8 +562,14 @@ def _around(barrier: Barrier | Literal[""], writer: ThreadAt, reader: ThreadAt) 
     return reader.line, writer.line
 
 
-def _barrier_cure(barrier: Barrier | Literal[""], after: int, before: int) -> str:
-    """Return where to put a barrier: after one line and before another, perhaps in the next iteration."""
+def _barrier_cure(barrier: Barrier | Literal[""], after: int, before: int, warp_barrier: str) -> str:
+    """Return where to put a barrier: after one line and before another, perhaps in the next iteration.
+
+    Args:
+        warp_barrier: as in `Mistake`.
+    """
+    if warp_barrier:
+        return f"replace {warp_barrier}, which orders the threads of one warp only, by __syncthreads()"
     if barrier == "after writing":
         return f"put __syncthreads() between line {after}, which writes, and line {before}, which reads"
     if barrier == "after reading":
@@ -511,7 +585,7 @@ def out_of_bounds(watched: WatchedLaunch, fault: Fault) -> Mistake:
 
 
 def _beyond_array(watched: WatchedLaunch, fault: Fault, message: str) -> Mistake:
-    cure = f"{WITHIN_MATRIX}{OR_PADDED}M % BLOCK_SIZE == 0 in the header)"
+    cure = WITHIN_MATRIX + watched.or_padded("M % BLOCK_SIZE == 0")
     return _element_mistake(watched, "out-of-bounds", fault, message, cure if fault.space == "global" else "")
 
 
@@ -566,6 +640,23 @@ def index(watched: WatchedLaunch, fault: Fault) -> Mistake:
     return dataclasses.replace(_element_mistake(watched, "out-of-bounds", fault, message, cure), element="")
 
 
+def overrun(watched: WatchedLaunch, fault: Fault) -> Mistake:
+    """Describe an access before the start or past the end of a thread's local variable."""
+    (variable_bytes,), size = fault.extents, fault.size_bytes
+    declared = f" (declared in line {fault.other_line})" if fault.other_line else ""
+    access = f"{watched.thread(fault)} {_THREAD_VERBS[fault.op]}"
+    variable = f"its local variable {fault.array}"
+    if variable_bytes % size or fault.offset_bytes % size:
+        place = f"byte {fault.offset_bytes} of {variable}, which has {variable_bytes} bytes{declared}"
+    else:
+        last = variable_bytes // size - 1
+        has = f"the elements 0 to {last} of {size} bytes each" if last else f"{size} bytes"
+        place = f"element {fault.offset_bytes // size} of {variable}, which has {has}{declared}"
+    cure = "keep the index within the variable: the thread's other variables lie beside it"
+    mistake = _element_mistake(watched, "out-of-bounds", fault, f"{access} {place}", cure)
+    return dataclasses.replace(mistake, element="")
+
+
 def nan(watched: WatchedLaunch, fault: Fault) -> Mistake:
     """Describe the first NaN that a thread computes from numbers."""
     message = (
@@ -584,7 +675,7 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
     )
     cure = (
         "start each vector access at a multiple of its size, or access the elements one by one"
-        f"{OR_PADDED}N % 4 == 0 in the header)"
+        + watched.or_padded("N % 4 == 0")
     )
     return _element_mistake(watched, "misaligned", fault, message, cure)
 
@@ -621,15 +712,16 @@ def crash(watched: WatchedLaunch, fault: Fault) -> Mistake:
     )
     distance_text = re.search(r"it reached (\d+) bytes (past the end|before the start) of ([ABC])\b", message)
     if not (distance_text and threads):
-        return watched.mistake("crash", message, line=fault.line, threads=threads)
+        return watched.mistake("crash", message, line=fault.line, file=fault.file, threads=threads)
     shape, distance = watched.shapes[distance_text[3]], int(distance_text[1])
     offset = (
         shape.elements * shape.element_bytes + distance if distance_text[2] == "past the end" else -distance
     )
     (thread,) = threads
     far_fault = Fault(
-        "out-of-bounds", fault.line, "load", "global", thread.block, thread.thread, distance_text[3], offset
-    )
+        "out-of-bounds", fault.line, "load", "global", thread.block, thread.thread, distance_text[3], offset,
+        file=fault.file,
+    )  # fmt: skip
     reached = (
         f"{watched.thread(far_fault)} reaches {watched.element(far_fault)}{_distance(watched, far_fault)}"
     )
@@ -673,6 +765,7 @@ _FAULTS: Mapping[FaultKind, Callable[[WatchedLaunch, Fault], Mistake]] = {
     "crash": crash,
     "index": index,
     "nan": nan,
+    "overrun": overrun,
 }
 
 
@@ -746,8 +839,7 @@ def partial_warp(watched: WatchedLaunch) -> Mistake | None:
     if not idle:
         return None
     block = " x ".join(map(str, watched.in_use(watched.launch.block)))
-    header = re.search(r"^//\s+threads:", watched.program.method.source, re.MULTILINE)
-    line = watched.program.method.source.count("\n", 0, header.start()) + 1 if header else 0
+    line = _header_line(watched.program)
     return watched.mistake(
         "partial-warp",
         f"a block of {block} has {threads} thread{'s' * (threads > 1)}, not a multiple of 32: {idle} of the "
@@ -775,8 +867,6 @@ _THREAD_VERBS: Mapping[str, str] = {"load": "reads", "store": "writes", "atomic"
 
 _WARP_VERBS: Mapping[str, str] = {"load": "loads", "store": "stores", "atomic": "updates"}
 
-_ONE_OWNER = f"let one thread own each element{OR_ATOMIC}"
-
 
 def _element_mistake(watched: WatchedLaunch, kind: Kind, fault: Fault, message: str, cure: str) -> Mistake:
     """Return the mistake of one thread at one element."""
@@ -792,17 +882,96 @@ def line_of(program: Program, pattern: str) -> int:
     return program.method.source.count("\n", 0, match.start()) + 1 if match else 0
 
 
-def _barriers(program: Program, file: str = "") -> list[int]:
-    """Return the numbers of the lines that contain a barrier, in the kernel's file or in an included one."""
-    if file:
-        lines = {number: text for (name, number), text in program.lines.items() if name == file}
-    else:
-        lines = dict(enumerate(without_comments(program.method.source).splitlines(), 1))
-    return [
-        number
-        for number, line in lines.items()
-        if re.search(r"\b__syncthreads(?:_\w+)?\s*\(|\.sync\s*\(|\bbarrier\b", line)
-    ]
+def _header_line(program: Program) -> int:
+    """Return the line of the header that gives the block its threads; 0 if the file has no header."""
+    found = re.search(r"^//\s+threads:", program.method.source, re.MULTILINE)
+    return program.method.source.count("\n", 0, found.start()) + 1 if found else 0
+
+
+class _BarrierLines:
+    """The lines of a file that contain barriers, of a block or of a warp.
+
+    Args:
+        file: an included file; empty for the kernel's own.
+        array: the array whose accesses a barrier has to order. A barrier in the line of an access counts if
+            it stands on the right side of the array's name.
+    """
+
+    def __init__(self, program: Program, file: str, array: str) -> None:
+        if file:
+            self._lines = {number: text for (name, number), text in program.lines.items() if name == file}
+        else:
+            self._lines = dict(enumerate(without_comments(program.method.source).splitlines(), 1))
+        self._array = re.compile(rf"\b{re.escape(array)}\b") if array else None
+        groups = "|".join(re.findall(_WARP_GROUP, "\n".join(self._lines.values()))) or r"(?!)"
+        sync_of_warp = rf"\b(?:{groups})\s*\.\s*sync\s*\(|\bsync\s*\(\s*(?:{groups})\s*\)"
+        self._of_warp = re.compile(rf"\b__syncwarp\s*\(|{sync_of_warp}")
+        self._of_block = re.compile(
+            rf"\b__syncthreads(?:_\w+)?\s*\(|\b(?!(?:{groups})\b)\w+\s*\.\s*sync\s*\("
+            rf"|\bsync\s*\((?!\s*(?:{groups})\s*\))|\bbarrier\b"
+        )
+
+    def has_block_barrier(self, first: int, last: int) -> bool:
+        """Return whether a barrier of the block is between two accesses."""
+        return bool(self._between(self._of_block, first, last))
+
+    def warp_barrier(self, first: int, last: int, *, is_between: bool) -> str:
+        """Return a barrier of a warp, such as `the __syncwarp() in line 22`; empty if there is none.
+
+        Args:
+            is_between: it is between the two accesses; otherwise outside of them, in the same loop.
+        """
+        number = self._between(self._of_warp, first, last) if is_between else self._in_loop(first, last)
+        name = "__syncwarp()" if "__syncwarp" in self._lines.get(number, "") else "barrier of a warp"
+        return f"the {name} in line {number}" if number else ""
+
+    def _in_loop(self, first: int, last: int) -> int:
+        """Return the line with a barrier of a warp that follows the last line, or precedes the first.
+
+        It has to be in the same braces as the first line.
+        """
+        depth = 0
+        for number in range(first, max(self._lines, default=0) + 1):
+            text = self._lines.get(number, "")
+            after = self._side(text, last=True) if number == last else 0
+            if number >= last and self._of_warp.search(text, after):
+                return number
+            depth += text.count("{") - text.count("}")
+            if depth < 0:
+                break
+        depth = 0
+        for number in range(first - 1, 0, -1):
+            text = self._lines.get(number, "")
+            if depth == 0 and self._of_warp.search(text):
+                return number
+            depth += text.count("}") - text.count("{")
+            if depth < 0:
+                break
+        return 0
+
+    def _between(self, barrier: re.Pattern[str], first: int, last: int) -> int:
+        """Return the line with a barrier between two accesses; 0 if there is none."""
+        for number in range(first, last + 1):
+            text = self._lines.get(number, "")
+            begin = self._side(text, last=True) if number == first else 0
+            end = self._side(text, last=False) if number == last else len(text)
+            if any(begin <= found.start() < end for found in barrier.finditer(text)):
+                return number
+        return 0
+
+    def _side(self, text: str, *, last: bool) -> int:
+        """Return where the array is named last or first in a line; its end or start if it is not named."""
+        places = [found.start() for found in self._array.finditer(text)] if self._array else []
+        if places:
+            return places[-1 if last else 0]
+        return len(text) if last else 0
+
+
+_WARP_GROUP = (
+    r"(\w+)\s*=\s*(?:\w+\s*::\s*)*(?:tiled_partition\s*<\s*(?:32|16|8|4|2|1|WARP\w*|warpSize)\s*>"
+    r"|coalesced_threads)\s*\("
+)
+"""The declaration of a group of threads that is a part of a warp."""
 
 
 def _threads_in(message: str) -> tuple[ThreadAt, ...]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from cudamm.analysis.mistakes import Kind, Mistake, nan_of
+from cudamm.analysis.mistakes import Kind, Mistake, nan_of, overrun_of
 from cudamm.compile.host_compiler import warnings_of
-from cudamm.devices.observation import Observation
+from cudamm.devices.observation import Fault, Observation
 from cudamm.errors import KernelError
 from cudamm.execution.case import Case, Verdict
 from cudamm.execution.judge import COMPUTED_NAN, UNSET_LOCAL
@@ -20,12 +20,17 @@ from cudamm.source.c_text import without_comments
 
 
 def hidden_mistakes(
-    case: Case, launch: Launch, verdict: Verdict, observe_again: Callable[[], Observation]
+    case: Case,
+    launch: Launch,
+    verdict: Verdict,
+    observe_again: Callable[[], Observation],
+    find_overrun: Callable[[], Fault | None],
 ) -> list[Mistake]:
     """Return the mistakes that explain how a product is wrong.
 
     Args:
         observe_again: launches the kernel so that the first NaN that it computes ends it.
+        find_overrun: launches the kernel so that the first access beside a local variable ends it.
 
     Raises:
         NoDeviceError: there is no C++ compiler.
@@ -39,10 +44,24 @@ def hidden_mistakes(
         return _warned(case, _CUT, "wrong-result", words, cure)
     if COMPUTED_NAN in verdict.reason:
         try:
-            return nan_of(observe_again(), case.program, launch, str(case.problem.shape))
+            found = nan_of(observe_again(), case.program, launch, str(case.problem.shape))
         except KernelError:
-            return []
-    return []
+            found = []
+        if found:
+            return found
+    return [] if verdict.cause else _overrun(case, launch, find_overrun)
+
+
+def _overrun(case: Case, launch: Launch, find_overrun: Callable[[], Fault | None]) -> list[Mistake]:
+    """Return the first access beside a thread's local variables, if a line of the user's files is known."""
+    try:
+        fault = find_overrun()
+    except KernelError:
+        return []
+    if fault is None or not fault.line:
+        return []
+    nothing_else = Observation((), (), (0, 0))
+    return [overrun_of(fault, nothing_else, case.program, launch, str(case.problem.shape))]
 
 
 _UNINITIALISED = re.compile(

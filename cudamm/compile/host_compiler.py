@@ -50,6 +50,13 @@ _INSTRUMENTED = ["-O0", "-gdwarf-4", "-fsanitize=thread", "-fsanitize-coverage=t
 """Options that keep each memory access as written, preceded by a call of a function in `observe.cpp`."""
 
 
+_WATCHED_VARIABLES = ["-O0", "-gdwarf-4", "-fsanitize=kernel-address", "-fasan-shadow-offset=0x7fff8000",
+                      "-fno-sanitize-address-use-after-scope", "--param", "asan-stack=1",
+                      "--param", "asan-globals=0", "--param", "asan-instrumentation-with-call-threshold=0",
+                      "-fno-strict-aliasing", "-fwrapv", "-w"]  # fmt: skip
+"""Options with which each access calls a function in `local_variables.cpp` first."""
+
+
 @dataclass(frozen=True)
 class Executable:
     """A program compiled for the host, an executable file that takes the commands listed in `runtime.cpp`."""
@@ -156,6 +163,26 @@ def compile_to_observe(program: Program, *, checked: bool = False) -> Executable
     ]
     _compiled_kernel(program, parts[0])
     return _linked(parts, ["-Wl,--wrap=memcpy"] if compiler().is_clang else [])
+
+
+def compile_to_watch_variables(program: Program) -> Executable:
+    """Compile a program so that it ends at the first access beside a thread's local variables.
+
+    Raises:
+        KernelError: the program does not compile, or the compiler cannot watch local variables.
+        NoDeviceError: there is no C++ compiler.
+    """
+    if compiler().is_clang:
+        raise KernelError("only GCC can watch local variables without a library")
+    parts = [
+        _kernel_part(program, [*_WATCHED_VARIABLES, "-fno-extern-tls-init"]),
+        _part(_dynamic_shared_file(program), _RUNTIME_OPTIONS),
+        _runtime_part("runtime.cpp"),
+        _runtime_part("tensor_cores.cpp"),
+        _runtime_part("local_variables.cpp"),
+    ]
+    _compiled_kernel(program, parts[0])
+    return _linked(parts)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,19 @@ from typing import Literal
 Space = Literal["global", "shared", "local"]
 Op = Literal["load", "store", "atomic"]
 FaultKind = Literal[
-    "race", "out-of-bounds", "uninitialised", "divergent-barrier", "misaligned", "crash", "index", "nan"
+    "race",
+    "out-of-bounds",
+    "uninitialised",
+    "divergent-barrier",
+    "misaligned",
+    "crash",
+    "index",
+    "nan",
+    "overrun",
 ]
-"""`index`: an index outside of its array, which may be a row of a larger array. `nan`: a NaN was computed."""
+"""`index`: an index outside of its array, which may be a row of a larger array. `nan`: a NaN was computed.
+`overrun`: an access beside a local variable.
+"""
 
 SECTOR_BYTES = 32
 BANKS = 32
@@ -111,7 +121,8 @@ class Fault:
         file, other_file: the included files that the lines are of; empty for the kernel's own file.
         column: column at which an index ends, for the kind index; the next fields are for this kind too.
         index: the value of the index.
-        extents: extents of the array that the index is outside of, without those before it.
+        extents: extents of the array that the index is outside of, without those before it; for the kind
+            overrun, the bytes of the variable.
     """
 
     kind: FaultKind

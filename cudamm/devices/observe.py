@@ -20,7 +20,7 @@ from typing import TextIO
 
 from cudamm.compile.compiler_process import run_to_end
 from cudamm.compile.elf import is_guard, sections
-from cudamm.compile.host_compiler import compile_to_observe
+from cudamm.compile.host_compiler import compile_to_observe, compile_to_watch_variables
 from cudamm.compile.process_group import CORES
 from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
@@ -168,6 +168,63 @@ def observe(
     return observation
 
 
+_OUTSIDE_OF_VARIABLE = re.compile(
+    r"outside of a local variable: (\w+) (\d+) (\d+) (-?\d+) (\d+) ([^ :]+)(?::(\d+))?((?: \d+){6})"
+)
+
+
+def overrun_of_variable(
+    program: Program,
+    launch: Launch,
+    a: Matrix,
+    b: Matrix,
+    *,
+    c: Matrix | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> Fault | None:
+    """Launch a kernel once, and return the first access beside a thread's local variables; None if none is.
+
+    Args:
+        a, b, c, timeout_s: as for `observe`.
+
+    Raises:
+        KernelError: the program does not compile so.
+        NoDeviceError: there is no C++ compiler, or no addr2line.
+    """
+    executable = compile_to_watch_variables(program)
+    run = ProcessRun(program, executable, launch, a, b, 1, timeout_s=timeout_s, shows_output=False)
+    with run:
+        if c is None:
+            run.fill_output()
+        else:
+            run.load_output(c)
+        try:
+            run.ask(run.launch_command())
+        except KernelError as error:
+            found = _OUTSIDE_OF_VARIABLE.fullmatch(str(error))
+        else:
+            return None
+    if found is None:
+        return None
+    pc = int(found[2])
+    place = _places(executable.path, frozenset({pc}), program)[pc]
+    bx, by, bz, tx, ty, tz = map(int, found[8].split())
+    return Fault(
+        kind="overrun",
+        line=place.line,
+        op=_op(found[1]),
+        space="local",
+        block=(bx, by, bz),
+        thread=(tx, ty, tz),
+        array=found[6],
+        offset_bytes=int(found[4]),
+        size_bytes=int(found[3]),
+        file=place.file,
+        other_line=int(found[7] or 0),
+        extents=(int(found[5]),),
+    )
+
+
 def _lines_of(report: TextIO) -> list[str]:
     """Return the lines of a report, which may be damaged like the process that wrote it."""
     try:
@@ -263,6 +320,7 @@ def _observation(
     faults: list[Fault] = []
     blocks: list[int] = []
     traced_warps = all_warps = 0
+    crashed_at = Place("", 0)
     for row in rows:
         if row[0] == "warps":
             traced_warps, all_warps = int(row[1]), int(row[2])
@@ -276,12 +334,14 @@ def _observation(
             pairs = (word.partition(":") for word in row[3:])
             offsets = {int(lane): int(offset) for lane, _, offset in pairs}
             requests.append(Request(len(requests), sites[int(row[1])], offsets))
+        elif row[:2] == ["fault", "crash"]:
+            crashed_at = place_of[int(row[2])]
         elif row[0] == "fault":
             faults.append(_fault(row, place_of))
         elif row[0] == "index":
             faults.append(_index_fault(row, program))
     if ended and not any(fault.kind == "nan" for fault in faults):
-        faults.append(_fault_from_message(ended))
+        faults.append(_fault_from_message(ended, crashed_at))
     accesses.sort(key=lambda access: access.site)
     shared = tuple(SharedArray(name, size) for name, size in sizes.items())
     return Observation(
@@ -395,11 +455,18 @@ def _index_fault(row: Sequence[str], program: Program) -> Fault:
     )
 
 
-def _fault_from_message(message: str) -> Fault:
-    """Return the fault that a message of the device describes."""
+def _fault_from_message(message: str, crashed_at: Place) -> Fault:
+    """Return the fault that a message of the device describes.
+
+    Args:
+        crashed_at: place of the access at which a signal ended the kernel; line 0 if none did.
+    """
     at_barrier = re.search(r"barrier|is stuck|the mask 0x", message)
     line = re.search(r"line (\d+)", message)
-    return Fault("divergent-barrier" if at_barrier else "crash", int(line[1]) if line else 0, message=message)
+    if at_barrier:
+        return Fault("divergent-barrier", int(line[1]) if line else 0, message=message)
+    place = crashed_at if line is None else Place("", int(line[1]))
+    return Fault("crash", place.line, message=message, file=place.file)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from cudamm.devices.device import Device, Load, LoadedUnit, Peak, Run, Target, padded
 from cudamm.devices.find_device import host
 from cudamm.errors import CudammError, KernelError
-from cudamm.execution.case import Case, Verdict
+from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.execution.executor import Facts, LocalExecutor, SampleBatch
 from cudamm.execution.judge import verify
 from cudamm.execution.precision_judge import PrecisionJudge
@@ -102,10 +102,35 @@ class InProcessExecutor(LocalExecutor):
             if verdict.correct:
                 verdict = self._precision_judge().judged(verdict, run)
             if verdict.correct and thorough:
-                verdict = _on_other_inputs(timed, verdict)
+                verdict = self._on_other_inputs(case, timed, verdict)
         if not verdict.correct:
             self._free_runs()  # a faulty kernel may have damaged matrices in device memory
         return verdict
+
+    def _on_other_inputs(self, case: Case, timed: TimedLaunches, verdict: Verdict) -> Verdict:
+        """Return the verdict on a right product after one more launch, on other inputs."""
+        try:
+            timed.check_once()
+        except KernelError as error:
+            if timed.wrong_problem is not None and case.execution == "emulated":
+                first = self._first_verdict(case, timed.wrong_problem)
+                if first.correct is False:  # then it is wrong because of the inputs, in any launch
+                    reason = f"right with the first inputs, and wrong with others: {first.reason}"
+                    return dataclasses.replace(first, reason=reason)
+            return dataclasses.replace(verdict, correct=False, reason=str(error))
+        return verdict
+
+    def _first_verdict(self, case: Case, problem: Problem) -> Verdict:
+        """Return the verdict on a problem's product in the first launch of a new process."""
+        assert case.launch is not None  # noqa: S101 - it was launched
+        try:
+            run = self.device.open(
+                case.program, case.compiled, case.launch, *padded(case.launch, *problem.inputs)
+            )
+        except KernelError:
+            return UNVERIFIED
+        with contextlib.closing(run):
+            return verify(run, problem, case.variant, fmad=case.fmad, thread_order=True)
 
     def sample(
         self, case: Case, *, samples: int, launches_per_sample: int, cold: bool, check: bool
@@ -203,12 +228,3 @@ class InProcessExecutor(LocalExecutor):
     def close(self) -> None:
         """Close every run; the caller that opened the device closes it."""
         self.release()
-
-
-def _on_other_inputs(timed: TimedLaunches, verdict: Verdict) -> Verdict:
-    """Return the verdict on a right product after one more launch, on inputs that the run has not seen."""
-    try:
-        timed.check_once()
-    except KernelError as error:
-        return dataclasses.replace(verdict, correct=False, reason=str(error))
-    return verdict

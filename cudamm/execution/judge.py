@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -12,13 +13,22 @@ from cudamm.errors import KernelError
 from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.execution.precision_judge import lower_precision_of
 from cudamm.execution.usual_causes import ONLY_ZEROS, missing_terms, unwritten_part, usual_cause
-from cudamm.execution.wrong_result import adds_to_output, terms_used
+from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, adds_to_output, terms_used
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.variant import Variant
 
 MOST_ORDERED_SUMS = 2**31
 """Maximum number of multiplications for a bit-for-bit check; of larger products some rows are checked."""
 
+
+MOST_ROUNDING = 4
+"""Largest difference of two products by the order of their sums, as a multiple of the error bound.
+
+Both may be wrong, with sums of more terms than the bound is for.
+"""
+
+_SECOND_PATTERN = np.uint32(0x3F9D3F9D)
+"""Bits that fill C to see whether the kernel writes elements that hold `poison`: no NaN in any type."""
 
 UNSET_LOCAL = "read from a local variable that was never set"
 COMPUTED_NAN = "which the kernel computed itself"
@@ -59,14 +69,18 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
         return Verdict(False, str(error)).because_of(cause)
     except KernelError as error:
         return Verdict(False, str(error))
-    verdict = dataclasses.replace(_judge(products[0], problem, variant, fmad), launch_ms=launch_ms)
+    product = products[0]
+    verdict = _judge(product, problem, variant, fmad)
     depends_on_order = len(products) == 2 and not _same_bits(*products)
-    if depends_on_order and "atomicAdd" in variant.method.code:
-        # Atomic additions come in any order, and round differently; both sums have to be right.
-        depends_on_order = not all(_judge(product, problem, variant, fmad).correct for product in products)
+    if depends_on_order and _ADDS_IN_ANY_ORDER.search(variant.method.code):
+        depends_on_order = not _differ_by_rounding(products[0], products[1], problem)
+        if verdict.correct and not depends_on_order:  # both sums have to be right
+            product = products[1]
+            verdict = _judge(product, problem, variant, fmad)
+    verdict = dataclasses.replace(verdict, launch_ms=launch_ms)
     if verdict.correct is False and not verdict.reason:
-        verdict = _explained(verdict, run, problem, variant, products[0], depends_on_order)
-    if depends_on_order:
+        verdict = _explained(verdict, run, problem, variant, product, depends_on_order)
+    if depends_on_order and verdict.cause in ("", ADDS_TO_OUTPUT):
         verdict = dataclasses.replace(verdict, correct=False).because_of(ORDER_MATTERS)
     if verdict.correct is False and missed_barrier:
         verdict = verdict.because_of(missed_barrier)
@@ -75,6 +89,19 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
             verdict, reason="; ".join(filter(None, (verdict.reason, undefined_shuffle)))
         )
     return verdict
+
+
+_ADDS_IN_ANY_ORDER = re.compile(r"\batomic|\bred\.|\bfetch_add\b")
+
+
+def _differ_by_rounding(one: Matrix, other: Matrix, problem: Problem) -> bool:
+    """Return whether two products may be the same sums, added in two orders."""
+    m, n = one.shape
+    with np.errstate(invalid="ignore", over="ignore"):
+        difference = np.abs(one.astype(np.float64) - other.astype(np.float64))
+        is_near = difference <= MOST_ROUNDING * problem.error_bound[:m, :n]
+        is_same = (one == other) | (np.isnan(one.astype(np.float64)) & np.isnan(other.astype(np.float64)))
+    return bool((is_near | is_same).all())
 
 
 def _explained(
@@ -89,6 +116,8 @@ def _explained(
     unwritten = is_filled_with(product, run.poison)
     if problem.scale.beta:  # then C did not hold the poison before the launch
         unwritten = wrong & (product == problem.output)
+    elif unwritten.any():
+        unwritten &= _left_alone(run, problem)
     is_product = problem.scale == UNSCALED  # otherwise it adds to C and uses each term α times
     if run.plan.is_dependent and _depends_on_late_inputs(run, problem):
         row, column = _first(wrong)
@@ -97,12 +126,30 @@ def _explained(
         return dataclasses.replace(verdict, reason=described + where(wrong)).because_of(READS_EARLY)
     adds = adds_to_output(run, _first(wrong)) if is_product and not run.plan.adds_to_zeros else ""
     described = describe_wrong(product, problem, variant, wrong, unwritten & (not adds))
-    cause = adds or ("" if depends_on_order or not is_product else _cause(run, problem, wrong, unwritten))
+    cause = adds
+    if is_product and not adds:
+        cause = _cause(run, problem, wrong, unwritten, depends_on_order)
     used = "" if cause or depends_on_order or not is_product else terms_used(run, problem, _first(wrong))
     if is_product and not (cause or used or unwritten.any()):
         cause = lower_precision_of(product, problem)
     reason = "; ".join(filter(None, (described, used)))
     return dataclasses.replace(verdict, reason=reason).because_of(cause)
+
+
+def _left_alone(run: Run, problem: Problem) -> Matrix:
+    """Launch with another pattern in C, and return a mask of the elements that hold it afterwards.
+
+    The kernel wrote the others, except those that are right now: it does not write these in each launch.
+    """
+    m, n = problem.shape.m, problem.shape.n
+    try:
+        run.fill_output(_SECOND_PATTERN)
+        run.launch()
+        product = run.product()[:m, :n]
+    except KernelError:
+        return np.ones((m, n), np.bool_)  # it is not the same in each launch
+    mask: Matrix = is_filled_with(product, _SECOND_PATTERN) | ~wrong_elements(product, problem)
+    return mask
 
 
 def _depends_on_late_inputs(run: Run, problem: Problem) -> bool:
@@ -122,9 +169,12 @@ def _depends_on_late_inputs(run: Run, problem: Problem) -> bool:
         return False
 
 
-def _cause(run: Run, problem: Problem, wrong: Matrix, unwritten: Matrix) -> str:
-    """Return the mistake that explains every wrong element; empty if none is known."""
-    if unwritten.any():
+def _cause(run: Run, problem: Problem, wrong: Matrix, unwritten: Matrix, depends_on_order: bool) -> str:
+    """Return the mistake that explains every wrong element; empty if none is known.
+
+    A wrong index may let several threads write an element, so that the result depends on their order.
+    """
+    if unwritten.any() and not depends_on_order:
         part = unwritten_part(run, ~unwritten, rest_is_right=not wrong[~unwritten].any())
         if part:
             return part
@@ -133,7 +183,7 @@ def _cause(run: Run, problem: Problem, wrong: Matrix, unwritten: Matrix) -> str:
         run.launch()
     except KernelError:
         return ""  # it is not the same in each launch
-    return usual_cause(run, problem) or missing_terms(run, problem)
+    return usual_cause(run, problem) or ("" if depends_on_order else missing_terms(run, problem))
 
 
 def _quick_verdict(run: Run, problem: Problem, variant: Variant, fmad: bool) -> Verdict | None:
@@ -199,7 +249,8 @@ def describe_wrong(
         row, column = _first(unwritten)
         count = int(unwritten.sum())
         return (
-            f"{count} of {product.size} element{'s' * (product.size > 1)} never written, "
+            f"{count} of {product.size} element{'s' * (product.size > 1)} "
+            f"{'left as they were' if problem.scale.beta else 'never written'}, "
             f"first C[{row}][{column}]{_tile(variant, row, column)}{where(unwritten)}"
         )
     row, column = _first(wrong)

@@ -35,7 +35,11 @@ class TimedSamples:
 
 
 class TimedLaunches:
-    """The timed launches of one run, of which some are judged."""
+    """The timed launches of one run, of which some are judged.
+
+    Attributes:
+        wrong_problem: the problem whose product was wrong; None if none was.
+    """
 
     def __init__(self, run: Run, problem: Problem, variant: Variant, precision: PrecisionJudge) -> None:
         """Begin without samples.
@@ -54,6 +58,7 @@ class TimedLaunches:
         most_earlier = 1 + MOST_COMPARED // problem.shape.elements
         self._earlier: collections.deque[Problem] = collections.deque(maxlen=most_earlier)
         self._right = 0
+        self.wrong_problem: Problem | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -130,6 +135,7 @@ class TimedLaunches:
         if judged is None:
             judged = Judged(bool(wrong_elements(self._product(output), problem).any()), self._rows)
         if judged.wrong:
+            self.wrong_problem = problem
             raise self._why_wrong(self._product(output), problem)
         too_low = self._precision.why_too_low(run, problem, output)
         if too_low:

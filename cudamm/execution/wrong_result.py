@@ -11,6 +11,8 @@ from cudamm.kernels.problem import Matrix, Problem
 MOST_WORK = 2**27
 """Maximum number of multiplications in all launches together; each k takes two launches."""
 
+ADDS_TO_OUTPUT = "it adds to what C held before: C has to be set to zero first"
+
 
 def adds_to_output(run: Run, element: tuple[int, int]) -> str:
     """Return a message if the kernel adds to the previous contents of C; empty if it does not."""
@@ -26,7 +28,7 @@ def adds_to_output(run: Run, element: tuple[int, int]) -> str:
     # some launches only may have any two values.
     tolerance = 0.2 if run.matrices["C"].itemsize == 2 else 0.01  # 16-bit results are rounded by more
     adds = bool(np.isclose(results[1] - results[0], 1, atol=tolerance)) and results[0] != 0
-    return "it adds to what C held before: C has to be set to zero first" if adds else ""
+    return ADDS_TO_OUTPUT if adds else ""
 
 
 def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:

@@ -895,15 +895,15 @@ void write_report() {
     fclose(file);
 }
 
-// Records that the instruction at an address computed a NaN; in a function of a library or of the runtime, where the
-// kernel called it.
-void computed_nan(const char* address) {
+// Records that the instruction at an address ended the kernel; in a function of a library or of the runtime, where the
+// kernel called it, and without an address, where the kernel accessed memory last.
+void stopped(const char* kind, const char* address) {
     if (!recorder()) return;
     const bool is_own = address >= &__executable_start && address < &etext && !computes_for_warp();
     Event event = {};
     event.pc = is_own ? address - &__executable_start + 1 : last_pc;
     const Thread self = recorder()->thread_info(place.thread);
-    faults[{"nan", event.pc, 0}] = {"nan", event.pc, 0, load, load, 4, -1, 0, 1, self, self};
+    faults[{kind, event.pc, 0}] = {kind, event.pc, 0, load, load, 4, -1, 0, 1, self, self};
 }
 
 void failed() {
@@ -956,7 +956,7 @@ bool command(const char* name) {
     return true;
 }
 
-const Observing table = {command, block_begins, thread_begins, stops, all_at_barrier, block_ends, failed, computed_nan};
+const Observing table = {command, block_begins, thread_begins, stops, all_at_barrier, block_ends, failed, stopped};
 struct Registration {
     Registration() { observing = &table; }
 } registration;

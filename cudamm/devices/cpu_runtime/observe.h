@@ -17,7 +17,8 @@ struct Observing {
     void (*all_at_barrier)();
     void (*block_ends)();
     void (*failed)();  // called before the process ends after a fault: writes the report
-    void (*computed_nan)(const char* address);  // called in a signal handler, with the address of the instruction
+    // Called in a signal handler after a fault of a kind: with the address of the instruction, or null for the last access.
+    void (*stopped)(const char* kind, const char* address);
 };
 extern const Observing* observing;
 

@@ -911,7 +911,9 @@ void crashed(int signal, siginfo_t* info, void*) {
         }
     }
     const bool is_nan = signal == SIGFPE && info->si_code == FPE_FLTINV;
-    if (is_nan && observing) observing->computed_nan((const char*)info->si_addr);
+    const bool has_instruction = signal == SIGFPE || signal == SIGILL;  // of the others it is an address in memory, or none
+    if (observing && signal != SIGABRT)
+        observing->stopped(is_nan ? "nan" : "crash", has_instruction ? (const char*)info->si_addr : nullptr);
     const char* kind = is_nan ? "NaN computed"
                        : signal == SIGSEGV || signal == SIGBUS ? "bad memory access"
                        : signal == SIGFPE                    ? "division by zero"

@@ -17,6 +17,7 @@ from cudamm.analysis.mistakes import (
     advice_of,
     brief,
     errors_of,
+    explains_races,
     merged,
     shared_memory_limit,
     with_cause_first,
@@ -229,6 +230,7 @@ class _SizeCheck:
         watched: number of watched blocks and number of all blocks; None if the launch did not finish.
         hung: the kernel did not answer in time.
         is_explained: the last of the errors is a wrong product, and its message begins with the cause.
+        explains_races: that cause may also be the one of a race on C, at any size.
     """
 
     variant: Variant
@@ -242,6 +244,7 @@ class _SizeCheck:
     watched: tuple[int, int] | None = None
     hung: bool = False
     is_explained: bool = False
+    explains_races: bool = False
 
     @property
     def size(self) -> str:
@@ -305,6 +308,7 @@ def _check_size(
     check.remark = _remark(observation, case)
     static_bytes = _static_bytes(observation, case.program)
     check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size) + errors
+    check.explains_races = explains_races(verdict)
     has_cause = verdict.cause not in ("", ORDER_MATTERS)
     check.is_explained = has_cause and bool(errors) and errors[-1].kind == "wrong-result"
     if not observation.ended:
@@ -374,7 +378,10 @@ def _result(
     watched = [check for check in finished if check.watched is not None]
     # Advice is taken from the largest size: at small ones most accesses are at an edge of the matrices.
     advice = max(watched, key=lambda check: check.work).advice if watched else []
-    found = merged([*(mistake for check in checks for mistake in check.errors), *advice])
+    errors = [mistake for check in checks for mistake in check.errors]
+    if any(check.explains_races for check in checks):
+        errors = [mistake for mistake in errors if not (mistake.kind == "race" and mistake.array == "C")]
+    found = merged([*errors, *advice])
     mistakes = with_cause_first(
         found, [mistake for check in checks if check.is_explained for mistake in check.errors[-1:]]
     )

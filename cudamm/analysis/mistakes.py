@@ -17,8 +17,8 @@ from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_nam
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import ORDER_MATTERS, Verdict
-from cudamm.execution.wrong_result import ADDS_TO_OUTPUT
 from cudamm.kernels.launch_plan import Launch
+from cudamm.source.c_definitions import lines_in_one_function
 from cudamm.source.c_text import indexed_at, without_comments
 
 Kind = Literal[
@@ -305,11 +305,11 @@ def errors_of(
     is_right = verdict is not None and verdict.correct is True
     faults = sorted(_causes(watched, is_right), key=_likelihood)
     kinds = {fault.kind for fault in faults}
-    explains_races = verdict is not None and _misplaces_elements(verdict)
+    explained = verdict is not None and explains_races(verdict)
     faults = [
         f
         for f in faults
-        if not (_belongs_to_race(watched, f) or (explains_races and f.kind == "race" and f.space == "global"))
+        if not (_belongs_to_race(watched, f) or (explained and f.kind == "race" and f.space == "global"))
     ]
     mistakes = [_FAULTS[fault.kind](watched, fault) for fault in faults]
     if observation.ended and kinds.isdisjoint(("divergent-barrier", "crash", "index", "nan")):
@@ -326,13 +326,18 @@ def errors_of(
     return mistakes
 
 
-def _misplaces_elements(verdict: Verdict) -> bool:
-    """Return whether a product is known to be wrong because of an index, which may also explain a race on C.
+def explains_races(verdict: Verdict) -> bool:
+    """Return whether a product is wrong because of the index of C, with which threads may share elements.
 
     The cause explains every element, whichever of several threads wrote it last.
     """
-    is_other = verdict.cause in ("", ORDER_MATTERS, ADDS_TO_OUTPUT) or "barrier" in verdict.cause
-    return verdict.correct is False and not is_other
+    return verdict.correct is False and _INDEX_OF_C.search(verdict.cause) is not None
+
+
+_INDEX_OF_C = re.compile(
+    r"^C is written|^row and column of C|^the sizes are passed|\bC are taken as if|\bx and y\b.* are swapped"
+)
+"""The sentences of `usual_causes` about where the kernel stores its sums."""
 
 
 _LIKELY_CAUSES: tuple[FaultKind, ...] = (
@@ -485,7 +490,7 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
     return watched.mistake(
         "race", message, cure, line, file, other_line=other_line, array=fault.array, element=element,
         threads=(first, second), count=fault.count,
-        barrier=lack.barrier, barrier_lines=_around(lack.barrier, first, second),
+        barrier=lack.barrier, barrier_lines=lack.lines,
         needs_barrier=lack.is_barrier, warp_barrier=lack.warp_barrier,
     )  # fmt: skip
 
@@ -497,13 +502,14 @@ class _Lack:
     Attributes:
         why: why it is missing; may be empty.
         is_barrier: the cure is a __syncthreads().
-        barrier, warp_barrier: as in `Mistake`.
+        barrier, lines, warp_barrier: as `barrier`, `barrier_lines` and `warp_barrier` of `Mistake`.
     """
 
     why: str = ""
     cure: str = ""
     is_barrier: bool = False
     barrier: Barrier | Literal[""] = ""
+    lines: tuple[int, int] = (0, 0)
     warp_barrier: str = ""
 
 
@@ -519,8 +525,11 @@ def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, oth
             "in one statement each thread reads what another writes",
             "read into a variable first, then __syncthreads(), then write, then __syncthreads() again",
         )
-    if fault.file != fault.other_file:
-        return _Lack(cure="put __syncthreads() between the two lines", is_barrier=True)
+    if fault.file == fault.other_file == "":
+        write, read = lines_in_one_function(watched.program.method.source, write, read)
+        writer, other = dataclasses.replace(writer, line=write), dataclasses.replace(other, line=read)
+    if fault.file != fault.other_file or write == read:
+        return _Lack(cure="put __syncthreads() between the write and the read", is_barrier=True)
     code = _BarrierLines(watched.program, fault.file, fault.array)
     is_between = code.has_block_barrier(min(write, read), max(write, read))
     barrier: Barrier
@@ -530,8 +539,8 @@ def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, oth
         barrier = "before reading" if is_between else "before writing"
     warp_barrier = code.warp_barrier(min(write, read), max(write, read), is_between=not is_between)
     why = f"{warp_barrier} orders the threads of one warp only" if warp_barrier else _WHY_MISSING[barrier]
-    cure = _barrier_cure(barrier, *_around(barrier, writer, other), warp_barrier)
-    return _Lack(why, cure, True, barrier, warp_barrier)
+    lines = _around(barrier, writer, other)
+    return _Lack(why, _barrier_cure(barrier, *lines, warp_barrier), True, barrier, lines, warp_barrier)
 
 
 def _one_owner(watched: WatchedLaunch, fault: Fault, one: ThreadAt, other: ThreadAt) -> str:
@@ -794,7 +803,13 @@ def bank_conflict(watched: WatchedLaunch, access: Access) -> Mistake | None:
     if shape and stride and len(shape.extents) == 2 and stride % shape.row_bytes == 0:
         message += ": neighbouring threads access one column"
         rows, columns = shape.extents
-        cure = f"make the rows of the tile one element longer, {access.array}[{rows}][{columns + 1}]"
+        longer, length = 1, "one element"
+        if access.size_bytes > shape.element_bytes or "matrix_sync" in watched.program.line_text(
+            access.line, access.file
+        ):  # whose rows begin at multiples of 16 bytes
+            longer = 16 // shape.element_bytes
+            length = f"{longer} elements"
+        cure = f"make the rows of the tile {length} longer, {access.array}[{rows}][{columns + longer}]"
     return watched.mistake(
         "bank-conflict", message, cure, access.line, access.file, array=access.array, count=access.requests
     )
@@ -904,11 +919,11 @@ class _BarrierLines:
             self._lines = dict(enumerate(without_comments(program.method.source).splitlines(), 1))
         self._array = re.compile(rf"\b{re.escape(array)}\b") if array else None
         groups = "|".join(re.findall(_WARP_GROUP, "\n".join(self._lines.values()))) or r"(?!)"
-        sync_of_warp = rf"\b(?:{groups})\s*\.\s*sync\s*\(|\bsync\s*\(\s*(?:{groups})\s*\)"
+        sync_of_warp = rf"\b(?:{groups})\s*\.\s*sync\s*\(|(?<![\w.>])sync\s*\(\s*(?:{groups})\s*\)"
         self._of_warp = re.compile(rf"\b__syncwarp\s*\(|{sync_of_warp}")
         self._of_block = re.compile(
             rf"\b__syncthreads(?:_\w+)?\s*\(|\b(?!(?:{groups})\b)\w+\s*\.\s*sync\s*\("
-            rf"|\bsync\s*\((?!\s*(?:{groups})\s*\))|\bbarrier\b"
+            rf"|(?<![\w.>])sync\s*\((?!\s*(?:{groups})\s*\))|\bbarrier\b"
         )
 
     def has_block_barrier(self, first: int, last: int) -> bool:

@@ -225,6 +225,41 @@ def function_of_node(node: Node) -> Function:
     )
 
 
+def lines_in_one_function(source: str, one: int, other: int) -> tuple[int, int]:
+    """Return two lines, each replaced by the call that leads to it, if they are in different functions.
+
+    Returns:
+        (0, 0) if no function leads to both, or if a function with one of the lines is called several times.
+    """
+    functions = source_file(source).functions
+
+    def inner(line: int) -> Function | None:
+        around = [f for f in functions if f.node.start_point[0] < line <= f.node.end_point[0] + 1]
+        return min(around, key=lambda f: f.node.end_byte - f.node.start_byte, default=None)
+
+    def callers(line: int) -> dict[str, int]:
+        """Return the line and the calls that lead to it, by the name of the function around each."""
+        found: dict[str, int] = {}
+        function = inner(line)
+        while function is not None and function.name not in found:
+            found[function.name] = line
+            calls = {
+                node.start_point[0] + 1
+                for node in all_of(source_file(source).tree, "call_expression")
+                if re.match(rf"(?:\w+\s*::\s*)*{re.escape(function.name)}\s*[<(]", text_of(node))
+            }
+            if len(calls) != 1:
+                break
+            (line,) = calls
+            function = inner(line)
+        return found
+
+    if inner(one) is None or inner(other) is None:
+        return one, other
+    lines, other_lines = callers(one), callers(other)
+    return next(((lines[name], other_lines[name]) for name in lines if name in other_lines), (0, 0))
+
+
 def pitches(function: Node) -> Iterator[tuple[str, Node]]:
     """Yield the variables for the bytes of a row that `cudaMallocPitch(&A, &pitch, bytes, rows)` sets."""
     for call in all_of(function, "call_expression"):

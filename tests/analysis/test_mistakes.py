@@ -12,7 +12,7 @@ from cudamm.analysis.array_elements import declared_extents
 from cudamm.analysis.mistakes import Kind, Mistake, advice_of, brief, errors_of, merged
 from cudamm.compile.program import Program, program
 from cudamm.devices.observation import Access, Fault, Observation, Request, SharedArray
-from cudamm.execution.case import Verdict
+from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.kernels.header import read_method
 from cudamm.kernels.launch_plan import Launch, plan
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -113,7 +113,59 @@ def test_a_race_names_both_writers_or_both_blocks(make_program):
     (mistake,) = errors(make_program, observed(two_blocks))
     assert "C[1][1]" in mistake.message and "nothing orders different blocks" in mistake.message
     assert "of block (0,1)" in mistake.message and "of block (1,0)" in mistake.message
-    assert "atomicAdd" in mistake.cure
+    assert mistake.cure == "let one thread own each element", "line 10 stores, and adds nothing"
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_sum"),
+    [
+        ("C[0] += x;", True),
+        ("C[0] = C[0] + x;", True),
+        ("*c += x;", True),
+        ("C[0] = x;", False),
+        ("x += A[0]; C[0] = x;", False),
+        ("C[0] = A[0] + x;", False),
+    ],
+)
+def test_atomic_addition_is_a_cure_for_sums_only(make_program, statement, is_sum):
+    fault = dataclasses.replace(RACE, line=12, space="global", array="C", other_line=12, block=(1, 0, 0))
+    program, launch = make_program(source=SOURCE.replace("C[0] = As[0][k];", statement))
+    (mistake,) = errors_of(observed(fault), None, program, launch, "5x6x7")
+    assert ("atomicAdd" in mistake.cure) is is_sum
+
+
+@pytest.mark.parametrize("barrier", ["__syncwarp();", "warp.sync();", "sync(warp);"])
+def test_a_barrier_of_a_warp_is_named_in_place_of_one_of_the_block(make_program, barrier):
+    source = SOURCE.replace("int k = 0;", "auto warp = cg::tiled_partition<32>(block); int k = 0;")
+    program, launch = make_program(barrier, source=source)
+    (mistake,) = errors_of(observed(RACE), None, program, launch, "5x6x7")
+    assert "in line 11, which orders the threads of one warp only, by __syncthreads()" in mistake.cure
+    assert mistake.cure in brief(mistake) and mistake.needs_barrier
+
+
+def test_padding_is_no_cure_in_a_file_without_a_header(make_program):
+    fault = Fault("out-of-bounds", 8, "store", "global", array="C", offset_bytes=120)
+    program, launch = make_program()
+    without = dataclasses.replace(
+        program, method=dataclasses.replace(program.method, source=SOURCE.replace("//", "  "))
+    )
+    (mistake,) = errors_of(observed(fault), None, without, launch, "5x6x7")
+    assert "within the matrix" in mistake.cure and "header" not in mistake.cure
+
+
+def test_a_product_that_depends_on_the_order_is_no_second_error_beside_its_race(make_program):
+    verdict = Verdict(False, "4 of 30 elements wrong").because_of(ORDER_MATTERS)
+    assert [m.kind for m in errors(make_program, observed(RACE), verdict)] == ["race"]
+    assert [m.kind for m in errors(make_program, observed(), verdict)] == ["wrong-result"]
+
+
+def test_a_race_on_c_is_no_second_error_beside_a_wrong_index_that_explains_it(make_program):
+    fault = dataclasses.replace(RACE, space="global", array="C", block=(1, 0, 0))
+    verdict = Verdict(False, "").because_of("C is written with the wrong row length")
+    assert [m.kind for m in errors(make_program, observed(fault), verdict)] == ["wrong-result"]
+    assert len(errors(make_program, observed(RACE), verdict)) == 2, (
+        "a race in shared memory is another mistake"
+    )
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,13 @@ struct Unit {
     bool write_atomic = false, read_atomic[2] = {false, false};
 };
 
+// The last atomic operation by which a block may have released others: what it did before is ordered before what they do
+// after an operation on the same memory, as with a lock.
+struct Release {
+    unsigned interval = 0;
+    unsigned short thread = 0;
+};
+
 struct Unwritten {
     int array;
     size_t unit;
@@ -214,6 +221,8 @@ struct Recorder {
     std::vector<std::vector<Unit>> units;  // by array
     unsigned char unit_shift[most_arrays];  // log2 of the bytes of an array's units: 4 bytes, until an access needs less
     std::vector<Unwritten> unwritten;
+    std::vector<Release> known;  // by block number: the releases of other blocks that the running block knows
+    std::map<const char*, std::vector<Release>> releases;  // by address: what an operation there makes known
 
     void place_arrays(size_t dynamic_bytes);
     void begin(unsigned long long block_index, uint3 block, dim3 extent, size_t dynamic_bytes);
@@ -235,6 +244,8 @@ struct Recorder {
     void split_units(unsigned array, unsigned shift);
     bool is_unwritten(const Event& event, size_t unit) const;
     void next_interval();
+    void synchronise(const char* at, bool releases_others);
+    bool is_released(unsigned in_block, unsigned when, unsigned short thread) const;
     Thread thread_info(unsigned thread) const;
     void fault(const char* kind, const Event& event, unsigned thread, unsigned other_pc = 0, Op other_op = load,
                const Thread* other = nullptr);
@@ -340,6 +351,7 @@ void Recorder::begin(unsigned long long block_index, uint3 block_place, dim3 blo
     warp_stride = 1;
     calls = 0;
     blocks.resize(++block_number + 1);
+    known.assign(block_number + 1, Release());
     blocks[block_number] = block;
     first_interval = ++interval;
     if (checked) {
@@ -415,7 +427,7 @@ void Recorder::check(unsigned thread, const Event& event) {
         // Accesses of different blocks are not ordered, nor are those of threads of a block between two barriers.
         const auto unordered = [&](unsigned when, unsigned in_block, unsigned short other, unsigned short other_step) {
             if (!when || (in_block == block_number && other == thread)) return false;
-            if (in_block != block_number) return !array.shared;
+            if (in_block != block_number) return !array.shared && !is_released(in_block, when, other);
             return when == interval && !(other / lanes == thread / lanes && other_step != (unsigned short)event.step);
         };
         const auto other_thread = [&](unsigned in_block, unsigned short other) {
@@ -462,6 +474,30 @@ void Recorder::next_interval() {
     }
     unwritten.clear();
     ++interval;
+}
+
+// Records an atomic operation, if it is on none of the arrays: on a variable of the program.
+void Recorder::synchronise(const char* at, bool releases_others) {
+    for (const Array& array : arrays)
+        if (at >= array.low && at < array.high) return;
+    std::vector<Release>& there = releases[at];
+    const auto add = [](std::vector<Release>& to, const std::vector<Release>& from) {
+        if (to.size() < from.size()) to.resize(from.size());
+        for (size_t b = 0; b < from.size(); ++b)
+            if (from[b].interval > to[b].interval) to[b] = from[b];
+    };
+    add(known, there);
+    if (!releases_others) return;
+    known[block_number] = {interval, (unsigned short)place.thread};
+    add(there, known);
+    there[block_number] = known[block_number];
+}
+
+// Returns whether an access of another block is ordered before those of the running block.
+bool Recorder::is_released(unsigned in_block, unsigned when, unsigned short thread) const {
+    if (in_block >= known.size()) return false;
+    const Release& last = known[in_block];
+    return when < last.interval || (when == last.interval && thread == last.thread);
 }
 
 unsigned sectors_of(const Event* event, unsigned mask) {
@@ -968,6 +1004,7 @@ inline void record(const void* address, unsigned size, Op op, const void* pc) {
     Recorder* const r = recorder();
     if (!r) return;
     last_pc = (const char*)pc - &__executable_start;
+    if ((op == atomic || op == atomic_store) && checked) r->synchronise((const char*)address, true);
     if ((size_t)((const char*)address - r->gap) < r->gap_bytes) return;
     r->access((const char*)address, size, op, last_pc);
 }
@@ -1033,7 +1070,10 @@ using namespace cudamm;
     }
 
 #define ATOMICS(bits, type)                                                                                      \
-    type __tsan_atomic##bits##_load(const volatile type* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); } \
+    type __tsan_atomic##bits##_load(const volatile type* p, int) {                                               \
+        if (checked && recorder()) recorder()->synchronise((const char*)p, false);                               \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                             \
+    }                                                                                                            \
     void __tsan_atomic##bits##_store(volatile type* p, type v, int) {                                            \
         record((void*)p, sizeof v, atomic_store, HERE);                                                          \
         __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                \

@@ -13,7 +13,7 @@ from typing import Any
 from cudamm.devices.device import Device, Load, LoadedUnit, Peak, Run, Target, padded
 from cudamm.devices.find_device import host
 from cudamm.errors import CudammError, KernelError
-from cudamm.execution.case import UNVERIFIED, Case, Verdict
+from cudamm.execution.case import Case, Verdict
 from cudamm.execution.executor import Facts, LocalExecutor, SampleBatch
 from cudamm.execution.judge import verify
 from cudamm.execution.precision_judge import PrecisionJudge
@@ -112,25 +112,29 @@ class InProcessExecutor(LocalExecutor):
         try:
             timed.check_once()
         except KernelError as error:
-            if timed.wrong_problem is not None and case.execution == "emulated":
-                first = self._first_verdict(case, timed.wrong_problem)
-                if first.correct is False:  # then it is wrong because of the inputs, in any launch
-                    reason = f"right with the first inputs, and wrong with others: {first.reason}"
-                    return dataclasses.replace(first, reason=reason)
-            return dataclasses.replace(verdict, correct=False, reason=str(error))
+            first = self._wrong_in_any_launch(case, timed)
+            return first or dataclasses.replace(verdict, correct=False, reason=str(error))
         return verdict
 
-    def _first_verdict(self, case: Case, problem: Problem) -> Verdict:
-        """Return the verdict on a problem's product in the first launch of a new process."""
-        assert case.launch is not None  # noqa: S101 - it was launched
+    def _wrong_in_any_launch(self, case: Case, timed: TimedLaunches) -> Verdict | None:
+        """Return why a later launch was wrong, if the first launch of a new process is wrong on its inputs too.
+
+        Then the inputs matter, and not that it was a later launch.
+        """
+        problem = timed.wrong_problem
+        if problem is None or case.execution != "emulated" or case.launch is None:
+            return None
         try:
-            run = self.device.open(
-                case.program, case.compiled, case.launch, *padded(case.launch, *problem.inputs)
-            )
+            inputs = padded(case.launch, *problem.inputs)
+            run = self.device.open(case.program, case.compiled, case.launch, *inputs)
         except KernelError:
-            return UNVERIFIED
+            return None
         with contextlib.closing(run):
-            return verify(run, problem, case.variant, fmad=case.fmad, thread_order=True)
+            verdict = verify(run, problem, case.variant, fmad=case.fmad, thread_order=True)
+        if verdict.correct is not False:
+            return None
+        reason = f"right with the first inputs, and wrong with others: {verdict.reason}"
+        return dataclasses.replace(verdict, reason=reason)
 
     def sample(
         self, case: Case, *, samples: int, launches_per_sample: int, cold: bool, check: bool
@@ -138,7 +142,14 @@ class InProcessExecutor(LocalExecutor):
         """Time a case."""
         with self.open(case) as run:
             if check:
-                taken = self._runs[case.position].timed.sample(samples, launches_per_sample, cold)
+                timed = self._runs[case.position].timed
+                try:
+                    taken = timed.sample(samples, launches_per_sample, cold)
+                except KernelError:
+                    first = self._wrong_in_any_launch(case, timed)
+                    if first is None:
+                        raise
+                    raise KernelError(first.reason) from None
             else:
                 taken = TimedSamples(run.sample(samples, launches_per_sample, cold))
             reasons: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cudamm.benchmark.verify import verify_all
-from cudamm.devices.device import Device
+from cudamm.devices.device import Device, poison_of
 from cudamm.errors import RequirementError, UsageError
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.header import read_method
@@ -55,6 +55,25 @@ def reason(cpu: Device[Any], verify_one: Kernel, write_kernel: Kernel) -> Kernel
         return text
 
     return reason
+
+
+def test_a_kernel_that_is_wrong_with_other_inputs_is_not_called_right_on_the_first_launch(
+    reason: Kernel,
+) -> None:
+    problem = Problem(Shape(8, 8, 8), ELEMENT_TYPES["float32"])
+    first = float(problem.inputs[0][0, 0])
+    store = "C[row * N + col] = sum"
+    message = reason(broken("coalesced", store, f"{store} * (A[0] == {first!r}f)"), "8x8x8")
+    assert message.startswith("right with the first inputs, and wrong with others: 64 of 64 elements wrong")
+
+
+STORES_NAN = "C[row * N + col] = col % 2 ? sum : (double)__int_as_float(0x{bits:08x})"
+
+
+def test_an_element_that_holds_the_pattern_of_unwritten_memory_may_have_been_written(reason: Kernel) -> None:
+    poison = int(poison_of(np.zeros(1, np.float32)))
+    source = broken("coalesced", "C[row * N + col] = sum", STORES_NAN.format(bits=poison))
+    assert "never written" not in reason(source, "8x8x8")
 
 
 # Kernels of the ladder, each with one mistake.

@@ -117,7 +117,7 @@ class InProcessExecutor(LocalExecutor):
         return verdict
 
     def _wrong_in_any_launch(self, case: Case, timed: TimedLaunches) -> Verdict | None:
-        """Return why a later launch was wrong, if the first launch of a new process is wrong on its inputs too.
+        """Return why a later launch was wrong, if the first of a new process is wrong on its inputs too.
 
         Then the inputs matter, and not that it was a later launch.
         """

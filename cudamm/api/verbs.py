@@ -14,7 +14,6 @@ from cudamm.analysis.trace import TraceResult
 from cudamm.api.bare_numbers import bare_numbers
 from cudamm.api.chosen_baseline import chosen_baseline
 from cudamm.api.defaults import (
-    LARGER_SIZES,
     LARGEST_SEED,
     MOST_RUNS,
     MOST_SCALE,
@@ -22,10 +21,8 @@ from cudamm.api.defaults import (
     MOST_SMS,
     MOST_WARMUP,
     OCCUPANCY_ARCH,
-    SQUARE_SIZES,
     TIMED_SIZES,
     TRACE_ARCH,
-    VERIFIED_SIZES,
 )
 from cudamm.api.occupancy_request import occupancy_request
 from cudamm.api.python_values import (
@@ -55,8 +52,9 @@ from cudamm.devices.find_device import host
 from cudamm.execution.prepare import Progress
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import find_architecture
-from cudamm.kernels.chosen_cases import cases_of_supported_types, usual_sizes
+from cudamm.kernels.chosen_cases import cases_of_supported_types
 from cudamm.kernels.input_kinds import NOT_VERIFIED, named_kind
+from cudamm.kernels.usual_sizes import usual_sizes
 from cudamm.occupancy.occupancy_questions import Questions
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
@@ -213,7 +211,7 @@ def verify(
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), element_types(dtype), whole("seed", seed, 0, LARGEST_SEED)
     variants = chosen.variants()
-    sizes = sizes or usual_sizes(variants, VERIFIED_SIZES, SQUARE_SIZES, LARGER_SIZES)
+    sizes = sizes or usual_sizes(variants)
     scale = (
         real("alpha", alpha, MOST_SCALE, negative=True),
         real("beta", beta, MOST_SCALE, negative=True),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import cloup
 from cloup import option_group
 
-from cudamm.api.defaults import LARGER_SIZES, SQUARE_SIZES, VERIFIED_SIZES
 from cudamm.cli.chosen_devices import run_on_devices, useful_devices
 from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.output_options import OutputOptions, output_options
@@ -22,6 +21,7 @@ from cudamm.cli.shared_options import (
     several_devices_option,
     verify_timeout_option,
 )
+from cudamm.kernels.usual_sizes import VERIFIED_SIZES, usual_sizes
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executors
@@ -74,7 +74,6 @@ def verify_command(
     from cudamm.benchmark.verify import verify_all
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import LiveSession
-    from cudamm.kernels.chosen_cases import usual_sizes
     from cudamm.output import verify_table as tables
     from cudamm.tuning.fitted_cases import fitted_to
 
@@ -82,7 +81,7 @@ def verify_command(
     chosen = asked_cases(
         variants,
         selection.is_named,
-        sizes or usual_sizes(variants, VERIFIED_SIZES, SQUARE_SIZES, LARGER_SIZES),
+        sizes or usual_sizes(variants),
         dtypes,
         seed,
         quiet=outputs.quiet,

@@ -259,7 +259,8 @@ def _planned(
 ) -> list[_SizeCheck]:
     """Plan each case.
 
-    Too much shared memory becomes a mistake of that case here, because `plan_all` would refuse the request.
+    Too much shared memory and an empty grid become mistakes of that case here, so that the other sizes are
+    checked.
     """
     checks = [_SizeCheck(variant, problem) for variant, problem in cases]
     for check in checks:
@@ -269,6 +270,10 @@ def _planned(
             launch = plan(check.variant, check.problem.shape, check.problem.element, check.problem.scale)
         except RequirementError:
             continue  # `plan_all` reports it below
+        except KernelError as error:  # the grid is empty at this size
+            file = check.variant.method.path.name
+            check.errors = [Mistake("launch", str(error), file=file, sizes=(check.size,))]
+            continue
         source = program(check.variant, check.problem.element, fmad, check.problem.shape)
         check.errors = limit.exceeded_by(source, 0, launch, check.size)
     feasible = [check for check in checks if not check.errors]

@@ -71,7 +71,7 @@ def verify_command(
     """
     from cudamm.analysis.check import observed_cause
     from cudamm.benchmark.result import VERIFY_SCHEMA
-    from cudamm.benchmark.verify import verify_all
+    from cudamm.benchmark.verify import is_success, verify_all
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import LiveSession
     from cudamm.output import verify_table as tables
@@ -101,6 +101,6 @@ def verify_command(
             session.add_tables(lambda console, results: tables.render(console, info, results))
             session.add_remarks([*remarks, *executors.losses])
             session.finish()
-            return session.exit_status(all(result.status != "failed" for result in session.results))
+            return session.exit_status(is_success(session.results))
 
     return run_on_devices(device_spec, cluster, timeout_s, None, useful_devices(len(chosen)), outputs, verify)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from cudamm.kernels.problem import Shape
 
 UNESTIMATED_WORK = 2**26
-"""Largest number of multiplications that is run without an estimate; it takes a few seconds."""
+"""Largest number of multiplications that is run without an estimate, under a limit of USUAL_LIMIT_S."""
+
+USUAL_LIMIT_S = 60.0
 
 TRIED_WORK = (2**19, 2**22, 2**25)
 """Numbers of multiplications of the smaller runs. Each is run only if the runs before it leave doubts."""
@@ -55,8 +57,8 @@ def estimate(shape: Shape, measure: Callable[[Shape], float | None], limit_s: fl
     Returns:
         None if the shape is so small that it needs no estimate, or if no smaller run ended.
     """
-    work = _work(shape)
-    if work <= UNESTIMATED_WORK:
+    work = shape.work
+    if work <= UNESTIMATED_WORK * min(1.0, limit_s / USUAL_LIMIT_S):
         return None
     constant_s, rate, last_work, last_s = 0.0, 0.0, 0, 0.0  # rate: seconds for a multiplication
     for tried in TRIED_WORK:
@@ -65,24 +67,24 @@ def estimate(shape: Shape, measure: Callable[[Shape], float | None], limit_s: fl
         if seconds is None:
             break
         if last_work and seconds > last_s:
-            rate = (seconds - last_s) / (_work(smaller) - last_work)
-            constant_s = max(0.0, seconds - rate * _work(smaller))
+            rate = (seconds - last_s) / (smaller.work - last_work)
+            constant_s = max(0.0, seconds - rate * smaller.work)
         else:
-            rate = seconds / _work(smaller)
+            rate = seconds / smaller.work
         expected_s = constant_s + rate * work
         if expected_s * CLEAR_FACTOR <= limit_s or (last_work and expected_s >= limit_s * CLEAR_FACTOR):
             break
-        last_work, last_s = _work(smaller), seconds
+        last_work, last_s = smaller.work, seconds
     if not rate:
         return None
     comfortable = scaled_down(shape, max(1, int((COMFORTABLE_S - constant_s) / rate)))
-    return Estimate(shape, constant_s + rate * work, comfortable, constant_s + rate * _work(comfortable))
+    return Estimate(shape, constant_s + rate * work, comfortable, constant_s + rate * comfortable.work)
 
 
 def scaled_down(shape: Shape, most_work: int) -> Shape:
     """Return the shape with all extents halved until it has at most a number of multiplications."""
-    while _work(shape) > max(1, most_work):
-        shape = Shape(*(max(1, extent // 2) for extent in (shape.m, shape.n, shape.k)))
+    while shape.work > max(1, most_work):
+        shape = Shape(*(max(1, extent // 2) for extent in shape.extents))
     return shape
 
 
@@ -96,7 +98,3 @@ def duration(seconds: float) -> str:
 
 def _as_option(shape: Shape) -> str:
     return f"-n {shape.m}" if shape.m == shape.n == shape.k else f"-n {shape}"
-
-
-def _work(shape: Shape) -> int:
-    return shape.m * shape.n * shape.k

@@ -123,7 +123,7 @@ def tile_of(variant: Variant) -> Tile:
 def _rows_of_a_block(variant: Variant, direction: tuple[int, int, int]) -> int:
     """Return how far matrices have to grow in a direction from one growth of the grid to the next.
 
-    0 if the grid does not grow, or also grows with another extent, as a grid with all blocks in one dimension.
+    Return 0 if the grid does not grow, or grows by several blocks, as one with all blocks in one dimension.
     """
 
     def blocks(further: int) -> int:
@@ -177,7 +177,7 @@ def _is_complete(variant: Variant, tile: Tile, size: str) -> bool:
 def _is_affordable(variant: Variant, size: str) -> bool:
     """Return whether a size, padded, is small enough for a size that nobody named."""
     launch = _launch(variant, size)
-    return launch is not None and launch.shape.m * launch.shape.n * launch.shape.k <= AFFORDABLE_WORK
+    return launch is not None and launch.shape.work <= AFFORDABLE_WORK
 
 
 def _has_blocks(variant: Variant, size: str) -> bool:

@@ -54,7 +54,7 @@ from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.chosen_cases import cases_of_supported_types
 from cudamm.kernels.input_kinds import NOT_VERIFIED, named_kind
-from cudamm.kernels.usual_sizes import usual_sizes
+from cudamm.kernels.usual_sizes import own_sizes_not_run, usual_sizes
 from cudamm.occupancy.occupancy_questions import Questions
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
@@ -199,7 +199,7 @@ def verify(
         methods, params, device, fmad, seed, allow_precision, progress, header: as for `bench`.
         inputs: as for `bench`, without `zeros`.
         timeout_s: as for `bench`; None: 60, or 10 on the CPU device up to 256x256x256.
-        n, shape: as for `bench`. Without both six awkward shapes, from 1x1x1 to 127x128x1.
+        n, shape: as for `bench`. Without both awkward shapes from 1x1x1 on, as `cudamm verify` chooses them.
         dtype: as for `bench`; if it is not given, every type that a method has.
         alpha, beta: values of the arguments `alpha` and `beta` of a kernel that computes alpha A B + beta C;
             unless beta is 0, C is random before each launch.
@@ -211,6 +211,7 @@ def verify(
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), element_types(dtype), whole("seed", seed, 0, LARGEST_SEED)
     variants = chosen.variants()
+    own_sizes = own_sizes_not_run(variants, sizes)
     sizes = sizes or usual_sizes(variants)
     scale = (
         real("alpha", alpha, MOST_SCALE, negative=True),
@@ -233,7 +234,7 @@ def verify(
     def rows(result: Result) -> list[dict[str, Any]]:
         return [result.verify_record()]
 
-    return Results(verified, info, _with_note(info, [*left_out, *remarks]), rows, render)
+    return Results(verified, info, _with_note(info, [*left_out, *remarks, *own_sizes]), rows, render)
 
 
 def trace(

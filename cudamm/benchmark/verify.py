@@ -128,10 +128,9 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None) -> _Ve
             case.position, result_of_case(case, "failed", verdict.reason, verdict=verdict, device=device)
         )
     limit_s = executor.timeout_s or TIMEOUT_S
-    expected = _estimate(executor, case, limit_s)
+    expected = estimate_of(executor, case, limit_s)
     if expected is not None and expected.seconds > limit_s:
-        reason = f"{expected} (--timeout {math.ceil(1.5 * expected.seconds)} allows it)"
-        return _Verified(case.position, result_of_case(case, "skipped", reason))
+        return _Verified(case.position, result_of_case(case, "skipped", takes_too_long(expected)))
     try:
         verdict = executor.verify(case, thorough=True)
     except KernelError as error:
@@ -152,8 +151,16 @@ def _not_launched(case: Case, why: str) -> Verdict:
     return Verdict(False).because_of(f"the program's own size {why}") if is_own else Verdict(False, why)
 
 
-def _estimate(executor: LocalExecutor, case: Case, limit_s: float) -> Estimate | None:
-    """Return the estimated duration of a large case on the CPU device; None if none is needed or known."""
+def takes_too_long(expected: Estimate) -> str:
+    """Return why a case is not run, with the options that run it or a smaller one."""
+    return f"{expected} (--timeout {math.ceil(1.5 * expected.seconds)} allows it)"
+
+
+def estimate_of(executor: LocalExecutor, case: Case, limit_s: float) -> Estimate | None:
+    """Return the estimated duration of verifying a large case on the CPU device.
+
+    None if the case needs no estimate, or if the kernel fails at smaller sizes too.
+    """
     if case.execution != "emulated" or isinstance(case.compiled, KernelError):
         return None
 

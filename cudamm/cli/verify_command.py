@@ -21,7 +21,7 @@ from cudamm.cli.shared_options import (
     several_devices_option,
     verify_timeout_option,
 )
-from cudamm.kernels.usual_sizes import VERIFIED_SIZES, usual_sizes
+from cudamm.kernels.usual_sizes import VERIFIED_SIZES, own_sizes_not_run, usual_sizes
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executors
@@ -99,7 +99,7 @@ def verify_command(
                 lambda report_progress: verify_all(executors, cases, fmad, report_progress, observed_cause)
             )
             session.add_tables(lambda console, results: tables.render(console, info, results))
-            session.add_remarks([*remarks, *executors.losses])
+            session.add_remarks([*remarks, *own_sizes_not_run(variants, sizes), *executors.losses])
             session.finish()
             return session.exit_status(is_success(session.results))
 

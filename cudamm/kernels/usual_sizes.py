@@ -31,6 +31,12 @@ _SMALL_SIZES = ("32x32x32", "24x16x40", "31x29x34", "16x16x16", "13x15x9", "8x8x
 _FEWEST = 3
 """Number of sizes beyond 1x1x1 below which small sizes are added."""
 
+_LARGEST_USUAL_TILE = 32
+"""Edge of the largest tile for which VERIFIED_SIZES and SQUARE_SIZES have sizes with several tiles."""
+
+_WITHIN_ONE_TILE = frozenset(("17x31x13", "64x64x64", "96x128x64", "17", "64"))
+"""Those of these sizes that show nothing of a kernel with larger tiles that others do not show."""
+
 _LONG_EDGE = 4096
 """Extent of matrices at which a grid shows how large a tile is, and the longest tile that is looked for."""
 
@@ -54,6 +60,8 @@ def usual_sizes(variants: Sequence[Variant]) -> tuple[str, ...]:
     chosen = list(SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES)
     own: list[str] = []
     users = [variant for variant in variants if not variant.method.builtin]
+    if users and len(users) == len(variants) and all(_has_large_tile(variant) for variant in users):
+        chosen = [size for size in chosen if size not in _WITHIN_ONE_TILE]
     for variant in users:
         chosen += _with_several_tiles(variant, chosen)
         chosen += _with_fixed_extents(variant)
@@ -80,6 +88,31 @@ def has_no_blocks(variant: Variant, size: tuple[int, int, int]) -> bool:
     except UsageError:
         return False
     return False
+
+
+def own_size_not_run(variant: Variant, sizes: Sequence[tuple[int, ...]]) -> list[str]:
+    """Return a sentence on a program's own size that is not among sizes; nothing if it is, or is unknown."""
+    own = variant.method.program_size
+    if own is None or own in sizes:
+        return []
+    option = f"-n {own[0]}" if len(set(own)) == 1 else f"-n {'x'.join(map(str, own))}"
+    size = " x ".join(map(str, own))
+    why = "" if is_affordable(variant, own) else ", because it takes long on a processor"
+    return [f"the program's own size, {size}, was not run{why}; {option} runs it, or says how long it takes"]
+
+
+def own_sizes_not_run(variants: Sequence[Variant], named: Sequence[str]) -> list[str]:
+    """Return remarks on programs' own sizes that are not among the usual ones.
+
+    Args:
+        named: sizes that the user named; then there are no remarks.
+    """
+    if named:
+        return []
+    tried = [tuple(map(int, _full(size).split("x"))) for size in usual_sizes(variants)]
+    methods = {variant.method: variant for variant in variants}
+    texts = [text for variant in methods.values() for text in own_size_not_run(variant, tried)]
+    return [f"{text[0].upper()}{text[1:]}." for text in dict.fromkeys(texts)]
 
 
 def are_square_only(variants: Sequence[Variant]) -> bool:
@@ -160,9 +193,14 @@ def _with_several_tiles(variant: Variant, chosen: Sequence[str]) -> Iterator[str
             yield added
     if min(tile.m, tile.n) <= 1 or any(_is_complete(variant, tile, each) for each in chosen):
         return
+    single = size(tile.m, (1 if is_square else 2) * tile.n, step)
     complete = size(2 * tile.m, (2 if is_square else 3) * tile.n, 2 * step)
-    if _is_affordable(variant, complete):
-        yield complete
+    yield from (each for each in (single, complete) if _is_affordable(variant, each))
+
+
+def _has_large_tile(variant: Variant) -> bool:
+    tile = tile_of(variant)
+    return min(tile.m, tile.n) > _LARGEST_USUAL_TILE
 
 
 def _is_complete(variant: Variant, tile: Tile, size: str) -> bool:

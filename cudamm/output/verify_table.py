@@ -51,9 +51,8 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
         if result.right_where:
             dtype = f" {result.dtype}" if len(types) > 1 else ""
             name = variant(result.label, result.params)
-            console.print(
-                f"[bold green]right[/] {escape(f'{name}{dtype} is {result.right_where}')}", soft_wrap=True
-            )
+            where = result.right_where.removeprefix("right ")
+            console.print(f"{escape(name + dtype)} is [bold green]right[/] {escape(where)}", soft_wrap=True)
     print_troubles(console, troubles(ordered))
     console.print(_LEGEND, style="dim")
     console.print(_counted(results))
@@ -90,7 +89,7 @@ def _table(
         table.add_column(name, no_wrap=True)
     for m, n, k in shapes:
         table.add_column(f"{m}x\n{n}x\n{k}" if in_lines else f"{m}x{n}x{k}", justify="center", no_wrap=True)
-    table.add_column("error / allowed", justify="right", no_wrap=True)
+    table.add_column("error /\nallowed" if in_lines else "error / allowed", justify="right", no_wrap=True)
     table.add_column("bits", justify="right", no_wrap=True)
     named = zip(results, params, strict=True)
     for _, group in itertools.groupby(named, key=lambda pair: _variant(pair[0])):

@@ -278,22 +278,28 @@ def test_equal_sizes_are_padded_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "added"),
+    ("header", "sizes"),
     [
-        ("// threads: 16, 16\n// grid: ceil(N / 16), ceil(M / 16)\n", []),
-        ("// threads: 16, 16\n// grid: ceil(N / 128), ceil(M / 128)\n", ["258x507x33", "256x384x64"]),
-        ("// threads: 64, 4\n// grid: ceil(N / 64), ceil(M / 32)\n", []),
-        ("// threads: 64, 4\n// grid: ceil(N / 96), ceil(M / 64)\n", ["130x379x33", "128x288x64"]),
-        ("// threads: 256\n// grid: ceil(M / 64)\n", []),
-        ("// threads: 256\n// grid: ceil(M * N / 256)\n", []),
+        ("// threads: 16, 16\n// grid: ceil(N / 16), ceil(M / 16)\n", VERIFIED_SIZES),
+        ("// threads: 64, 4\n// grid: ceil(N / 64), ceil(M / 32)\n", VERIFIED_SIZES),
+        ("// threads: 256\n// grid: ceil(M / 64)\n", VERIFIED_SIZES),
+        ("// threads: 256\n// grid: ceil(M * N / 256)\n", VERIFIED_SIZES),
+        (
+            "// threads: 16, 16\n// grid: ceil(N / 128), ceil(M / 128)\n",
+            ("33x65x129", "100x1x50", "127x128x1", "1x1x1", "258x507x33", "128x256x32", "256x384x64"),
+        ),
+        (
+            "// threads: 64, 4\n// grid: ceil(N / 96), ceil(M / 64)\n",
+            ("33x65x129", "100x1x50", "127x128x1", "1x1x1", "130x379x33", "64x192x32", "128x288x64"),
+        ),
         (
             "// threads: 8, 8\n// grid: N // 48, M // 48\n// requires: M % 48 == 0, N % 48 == 0\n",
-            [],  # padding makes complete tiles
+            ("33x65x129", "100x1x50", "127x128x1", "1x1x1", "98x187x33"),  # padding makes complete tiles
         ),
     ],
 )
-def test_sizes_with_several_tiles_are_added_for_large_tiles(header: str, added: list[str]) -> None:
-    assert usual_sizes([method_of(header)]) == (*VERIFIED_SIZES, *added)
+def test_sizes_suit_the_tile(header: str, sizes: tuple[str, ...]) -> None:
+    assert usual_sizes([method_of(header)]) == sizes
 
 
 @pytest.mark.parametrize(

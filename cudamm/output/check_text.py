@@ -32,8 +32,9 @@ def render(console: Console, results: Sequence[CheckResult]) -> None:
         _print_result(console, result)
     looked_at = [result for result in results if result.status != "skipped"]
     clean = sum(result.all_well for result in looked_at)
-    success = "Success!" if looked_at and clean == len(looked_at) else ""
-    console.print(f"{clean} of {len(looked_at)} variants are clean. {success}".strip())
+    success = " Success!" if looked_at and clean == len(looked_at) else ""
+    what = "are clean" if clean or not looked_at else "passed"
+    console.print(f"{clean} of {len(looked_at)} variants {what}.{success}")
     if any(result.shows_nothing for result in looked_at):
         console.print(_SHOWS_NOTHING, soft_wrap=True)
     console.print(_NOT_SEEN, style="dim", soft_wrap=True)
@@ -55,7 +56,7 @@ def _index(index: Iterable[int]) -> str:
 def _print_result(console: Console, result: CheckResult) -> None:
     name = variant(result.method, result.params)
     verdict = {
-        "clean": "[bold green]clean[/]",
+        "clean": "not checked" if result.shows_nothing else "[bold green]clean[/]",
         "wrong": f"[bold red]{_count(len(result.errors), 'error')}[/]",
         "failed": "[bold red]failed[/]",
         "skipped": "skipped",

@@ -18,9 +18,16 @@ from cudamm.output.number_format import parameters, variant
 from cudamm.output.results_view import VERIFIED, inputs_of, troubles
 from cudamm.output.variant_table import Parameters, shown_parameters
 
-_LEGEND = (
-    "✓ every element is within its error bound   ✓= every bit equals the reference   ✗ wrong or failed   "
-    "- skipped\nerror / allowed: the largest error, as a share of its error bound   "
+_MARKS = {
+    "✓": "every element is within its error bound",
+    "✓=": "every bit equals the reference",
+    "✗": "wrong or failed",
+    "-": "skipped",
+}
+"""Marks of results, and their meanings."""
+
+_COLUMNS = (
+    "error / allowed: the largest error, as a share of its error bound   "
     "bits: those of products with such errors"
 )
 
@@ -54,7 +61,11 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
             where = result.right_where.removeprefix("right ")
             console.print(f"{escape(name + dtype)} is [bold green]right[/] {escape(where)}", soft_wrap=True)
     print_troubles(console, troubles(ordered))
-    console.print(_LEGEND, style="dim")
+    marks = {_mark(result) for result in results}
+    legend = (f"{mark} {meaning}" for mark, meaning in _MARKS.items() if mark in marks)
+    console.print("   ".join(legend), style="dim")
+    if any(result.status == "ok" for result in results):
+        console.print(_COLUMNS, style="dim")
     console.print(_counted(results))
 
 
@@ -68,8 +79,8 @@ def _counted(results: Sequence[Result]) -> str:
     if right == len(results):
         text += " Success!"
     elif right + skipped == len(results) and not is_success(results):
-        what = "Only 1x1x1 was run" if right else "Nothing was run"
-        text += f" {what}, which verifies nothing: name a size that the kernel accepts with -n."
+        only = "Only 1x1x1 was run, which verifies nothing: name a size that the kernel accepts with -n."
+        text += f" {only if right else 'Nothing was verified.'}"
     return text
 
 
@@ -97,7 +108,7 @@ def _table(
         names = [escape(rows[0][0].label)] + [escape(rows[0][1])] * any(params)
         for i, (dtype, cells) in enumerate(itertools.groupby(rows, key=lambda pair: pair[0].dtype)):
             found = {(r.m, r.n, r.k): r for r, _ in cells}
-            marks = [_mark(found[shape]) if shape in found else "" for shape in shapes]
+            marks = [_styled_mark(found[shape]) if shape in found else "" for shape in shapes]
             measured = _share_of_bound(found.values()), _bits(found.values())
             table.add_row(*(names if i == 0 else [""] * len(names)), dtype, *marks, *measured)
         table.add_section()
@@ -112,8 +123,12 @@ def _mark(result: Result) -> str:
     if result.status == "skipped":
         return "-"
     if result.status == "failed":
-        return "[bold red]✗[/]"
+        return "✗"
     return f"{VERIFIED}=" if result.verdict.bit_equal else VERIFIED
+
+
+def _styled_mark(result: Result) -> str:
+    return f"[bold red]{_mark(result)}[/]" if result.status == "failed" else _mark(result)
 
 
 def _share_of_bound(results: Iterable[Result]) -> str:

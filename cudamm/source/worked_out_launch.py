@@ -429,7 +429,8 @@ class _Launch:
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
         conditions += self._limit_of_block(threads)
-        conditions += self._limit_of_grid()
+        if parse(threads.replace(",", " +")).names.isdisjoint(ROLES):  # else the block covers the matrix
+            conditions += self._limit_of_grid()
         conditions += self._conditions_of_launch()
         equal = {role: roles for roles in self.found.roles.values() for role in roles}
         for role, multiple in multiples:

@@ -199,6 +199,8 @@ def check_all(
     progress: Progress,
     sanitize: Sanitize | None = None,
     timeout_s: float = TIMEOUT_S,
+    *,
+    advises: bool = False,
 ) -> Iterator[CheckResult]:
     """Check each variant in each element type at all of its sizes; yield each result when it is complete.
 
@@ -206,6 +208,8 @@ def check_all(
         executor: an executor on the CPU device, which verifies the products.
         sanitize: runs compute-sanitizer on a variant; None: compute-sanitizer is not run.
         timeout_s: time limit in seconds for a block of threads.
+        advises: skip a size that would take longer than the time limit, and look for the sizes at which a
+            wrong kernel is right.
 
     Raises:
         UsageError: the request is impossible; raised before the first launch.
@@ -227,8 +231,9 @@ def check_all(
                 check.skipped = f"not run: it hung at {hung.size}"
             elif check.case is not None:
                 check.case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
-                _check_size(executor, check.case, limit, check, timeout_s)
-        yield _result(variant, dtype, group, sanitize, _right_where(executor, group))
+                _check_size(executor, check.case, limit, check, timeout_s, advises)
+        right_where = _right_where(executor, group) if advises else ""
+        yield _result(variant, dtype, group, sanitize, right_where)
 
 
 @dataclass
@@ -300,7 +305,12 @@ def _planned(
 
 
 def _check_size(
-    executor: LocalExecutor, case: Case, limit: SharedLimit, check: _SizeCheck, timeout_s: float
+    executor: LocalExecutor,
+    case: Case,
+    limit: SharedLimit,
+    check: _SizeCheck,
+    timeout_s: float,
+    advises: bool,
 ) -> None:
     """Verify and watch a case, and store what was found in `check`."""
     if case.skipped or case.launch is None:
@@ -311,7 +321,7 @@ def _check_size(
         check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size)
         check.failed = "" if check.errors else str(case.compiled)
         return
-    expected = estimate_of(executor, case, timeout_s)
+    expected = estimate_of(executor, case, timeout_s) if advises else None
     if expected is not None and expected.seconds > timeout_s:
         check.skipped = takes_too_long(expected)
         return
@@ -427,7 +437,8 @@ def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> str:
     """Return where a user's kernel is right that is wrong at other sizes, in words; empty if not known."""
     ran = [check for check in checks if not (check.skipped or check.failed)]
     wrong = [check.case for check in ran if check.errors and check.case is not None]
-    if not wrong or wrong[0].variant.method.builtin or any(check.hung for check in ran):
+    is_known = any(check.hung for check in ran) or not wrong or isinstance(wrong[0].compiled, KernelError)
+    if is_known or wrong[0].variant.method.builtin:
         return ""
     known = {check.problem.shape: not check.errors for check in ran}
     found = where_right(executor, wrong[0], known)

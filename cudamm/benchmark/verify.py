@@ -41,6 +41,8 @@ def verify_all(
     fmad: bool,
     progress: Progress,
     look_again: LookAgain | None = None,
+    *,
+    advises: bool = False,
 ) -> Iterator[Result]:
     """Verify each case, and yield each result as soon as it is complete.
 
@@ -48,18 +50,18 @@ def verify_all(
 
     Args:
         look_again: is called for a user's kernel that is wrong on the CPU device, if no result shows why; and
-            for one that adds to C, which blocks may do at the same time on a GPU. None: no cause is looked
-            for, and no sizes at which a wrong kernel is right.
+            for one that adds to C, which blocks may do at the same time on a GPU.
+        advises: skip a case that would take longer than the time limit, and look for the sizes at which a
+            wrong kernel is right.
 
     Raises:
         UsageError, NoDeviceError: the request is impossible; raised before anything is launched.
     """
     prepared = prepare(executors, cases, fmad, progress, verified=True)
-    verification = _Verification(SharedCases(in_turn(prepared, progress)))
+    verification = _Verification(SharedCases(in_turn(prepared, progress)), advises)
     with device_threads(executors) as threads:
         yield from threads.run(verification.run, verification.cases.may_have_any)
-        found = threads.share(verification.partly_wrong(), _where_right)
-        for (case, _), text in found if look_again is not None else ():
+        for (case, _), text in threads.share(verification.partly_wrong(), _where_right):
             yield verification.updated(case, right_where=text)
     if look_again is None:
         return
@@ -102,21 +104,23 @@ class _VerifyInTurn:
 
     Attributes:
         hung: the shape at which a variant hung earlier.
+        advises: as for `verify_all`.
     """
 
     hung: Mapping[Variant, Shape]
+    advises: bool
 
     def __call__(self, executor: LocalExecutor, cases: Iterable[Case], report: Report) -> Iterator[_Verified]:
         hung = dict(self.hung)
         for case in cases:
             report(case.title)
-            verified = _verified(executor, case, hung.get(case.variant))
+            verified = _verified(executor, case, hung.get(case.variant), self.advises)
             if verified.has_hung:
                 hung[case.variant] = case.problem.shape
             yield verified
 
 
-def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None) -> _Verified:
+def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None, advises: bool) -> _Verified:
     if case.skipped:
         return _Verified(case.position, result_of_case(case, "skipped", case.skipped))
     if hung_at is not None and hangs_too(hung_at, case.problem.shape):
@@ -128,7 +132,7 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None) -> _Ve
             case.position, result_of_case(case, "failed", verdict.reason, verdict=verdict, device=device)
         )
     limit_s = executor.timeout_s or TIMEOUT_S
-    expected = estimate_of(executor, case, limit_s)
+    expected = estimate_of(executor, case, limit_s) if advises else None
     if expected is not None and expected.seconds > limit_s:
         return _Verified(case.position, result_of_case(case, "skipped", takes_too_long(expected)))
     try:
@@ -207,8 +211,9 @@ class _Verification:
         doubtful: wrong products without a known cause, by variant.
     """
 
-    def __init__(self, cases: SharedCases) -> None:
+    def __init__(self, cases: SharedCases, advises: bool) -> None:
         self.cases = cases
+        self._advises = advises
         self.doubtful: dict[Variant, list[tuple[Case, Verdict]]] = {}
         self._hung: dict[Variant, Shape] = {}
         self._ran: dict[tuple[Variant, ElementType], list[tuple[Case, Result]]] = {}
@@ -219,7 +224,9 @@ class _Verification:
         try:
             while self.cases.may_have_any():
                 taken = itertools.islice(self._taken(unfinished), VERIFIED_AT_ONCE)
-                for verified in executor.carry_out(_VerifyInTurn(dict(self._hung)), taken, _ignore):
+                for verified in executor.carry_out(
+                    _VerifyInTurn(dict(self._hung), self._advises), taken, _ignore
+                ):
                     self._look_at(unfinished.pop(verified.position), verified)
                     yield verified.result
         except DeviceLostError:
@@ -247,8 +254,10 @@ class _Verification:
     def partly_wrong(self) -> list[tuple[Case, Mapping[Shape, bool]]]:
         """Return a case of each user's kernel that is wrong at a size, with the shapes at which it ran.
 
-        Empty if these are many, as in a sweep.
+        Empty if no advice is wanted, and if these are many, as in a sweep.
         """
+        if not self._advises:
+            return []
         found: list[tuple[Case, Mapping[Shape, bool]]] = []
         for ran in self._ran.values():
             known = {case.problem.shape: r.status == "ok" for case, r in ran if r.status in ("ok", "failed")}

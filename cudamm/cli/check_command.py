@@ -114,7 +114,14 @@ def check_command(
         with Session[CheckResult](SCHEMA, outputs, target.info) as session:
             session.collect(
                 lambda report_progress: check_all(
-                    worker, chosen, fmad, limit, report_progress, sanitize, timeout_s or TIMEOUT_S
+                    worker,
+                    chosen,
+                    fmad,
+                    limit,
+                    report_progress,
+                    sanitize,
+                    timeout_s or TIMEOUT_S,
+                    advises=True,
                 )
             )
             session.add_tables(check_text.render)

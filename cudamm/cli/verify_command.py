@@ -96,7 +96,9 @@ def verify_command(
         cases, remarks = fitted_to(executors.target, chosen, selection.is_named)
         with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
             session.collect(
-                lambda report_progress: verify_all(executors, cases, fmad, report_progress, observed_cause)
+                lambda report_progress: verify_all(
+                    executors, cases, fmad, report_progress, observed_cause, advises=True
+                )
             )
             session.add_tables(lambda console, results: tables.render(console, info, results))
             session.add_remarks([*remarks, *own_sizes_not_run(variants, sizes), *executors.losses])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 from collections.abc import Mapping, Sequence
 
-from cudamm.errors import DeviceLostError, KernelError, UsageError
+from cudamm.errors import DeviceLostError, HangError, KernelError, UsageError
 from cudamm.execution.case import Case
 from cudamm.execution.executor import LocalExecutor
 from cudamm.execution.prepare import case_at
@@ -23,8 +24,8 @@ _LEAST_STEP = 32
 _FACTORS = (2, 3, 1)
 """Number of these steps in the extents of the first shape. All three differ, and the product is small."""
 
-_MOST_RUNS = 24
-"""Maximum number of shapes at which one kernel is run."""
+_MOST_S = 30.0
+"""Time after which the search for one kernel's condition ends without a result, in seconds."""
 
 Groups = tuple[tuple[int, ...], ...]
 """Extents that are equal to each other: M is 0, N is 1 and K is 2."""
@@ -103,7 +104,10 @@ def where_right(executor: LocalExecutor, case: Case, known: Mapping[Shape, bool]
     Raises:
         DeviceLostError: the device cannot be used any more.
     """
-    return _Search(executor, case, known).found()
+    try:
+        return _Search(executor, case, known).found()
+    except HangError:  # each further run could take as long
+        return None
 
 
 class _Search:
@@ -115,7 +119,7 @@ class _Search:
         self._is_square = are_square_only([case.variant])
         tile = tile_of(case.variant)
         self._tile = tuple(extent or _USUAL_STEP for extent in (tile.m, tile.n, tile.k))
-        self._runs = 0
+        self._ends = time.monotonic() + _MOST_S
 
     def found(self) -> RightSizes | None:
         """Return the condition, if there is one."""
@@ -180,13 +184,12 @@ class _Search:
     def _is_right(self, shape: Shape) -> bool:
         """Return whether the kernel is right at a shape, at which it is run unless it was."""
         if shape not in self._known:
-            self._runs += 1
-            if self._runs > _MOST_RUNS or shape.work > 2 * AFFORDABLE_WORK:
+            if time.monotonic() > self._ends or shape.work > 2 * AFFORDABLE_WORK:
                 return False
             try:
                 verdict = self._executor.verify(case_at(self._case, shape), thorough=True)
                 self._known[shape] = verdict.correct is True
-            except DeviceLostError:
+            except (DeviceLostError, HangError):
                 raise
             except (KernelError, UsageError):
                 self._known[shape] = False

@@ -28,6 +28,9 @@ _SMALL_EDGES = (32, 24, 21, 16, 13, 8, 7, 5, 4, 3, 2)
 _SMALL_SIZES = ("32x32x32", "24x16x40", "31x29x34", "16x16x16", "13x15x9", "8x8x8", "5x7x6", "4x4x4", "3x2x5")
 """The same for matrices that need not be square."""
 
+_MOST_VARIANTS = 32
+"""Number of variants whose tiles are looked at, so that a sweep begins soon."""
+
 _FEWEST = 3
 """Number of sizes beyond 1x1x1 below which small sizes are added."""
 
@@ -59,8 +62,9 @@ def usual_sizes(variants: Sequence[Variant]) -> tuple[str, ...]:
     """
     chosen = list(SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES)
     own: list[str] = []
-    users = [variant for variant in variants if not variant.method.builtin]
-    if users and len(users) == len(variants) and all(_has_large_tile(variant) for variant in users):
+    users = [variant for variant in variants if not variant.method.builtin][:_MOST_VARIANTS]
+    are_users = bool(users) and not any(variant.method.builtin for variant in variants)
+    if are_users and all(_has_large_tile(variant) for variant in users):
         chosen = [size for size in chosen if size not in _WITHIN_ONE_TILE]
     for variant in users:
         chosen += _with_several_tiles(variant, chosen)
@@ -68,7 +72,7 @@ def usual_sizes(variants: Sequence[Variant]) -> tuple[str, ...]:
         size = variant.method.program_size
         if size is not None and is_affordable(variant, size):
             own.append("x".join(map(str, size)))
-    if users and len(users) == len(variants):
+    if are_users:
         chosen = _accepted(users, chosen)
     known = set(own)
     return tuple(dict.fromkeys((*own, *(size for size in chosen if _full(size) not in known))))
@@ -76,7 +80,10 @@ def usual_sizes(variants: Sequence[Variant]) -> tuple[str, ...]:
 
 def is_affordable(variant: Variant, size: tuple[int, int, int]) -> bool:
     """Return whether a size takes the processor only seconds; also if its launch fails before it begins."""
-    return math.prod(size) <= AFFORDABLE_WORK or has_no_blocks(variant, size)
+    if math.prod(size) <= AFFORDABLE_WORK:
+        return True
+    m, n, k = size
+    return max(m * k, k * n, m * n) <= AFFORDABLE_WORK and has_no_blocks(variant, size)
 
 
 def has_no_blocks(variant: Variant, size: tuple[int, int, int]) -> bool:

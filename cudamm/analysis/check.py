@@ -114,8 +114,8 @@ class CheckResult:
 
     @property
     def shows_nothing(self) -> bool:
-        """True if some sizes were skipped, and nothing but 1x1x1 was checked."""
-        return bool(self.skipped) and set(self.sizes) <= {"1x1x1"}
+        """True if nothing but 1x1x1 was checked, because the other sizes were skipped."""
+        return bool(self.skipped) and self.sizes == ("1x1x1",)
 
     def record(self) -> dict[str, Any]:
         """Return the entry of `checked` in a `cudamm.check/1` file."""

@@ -32,7 +32,7 @@ VERIFIED_AT_ONCE = 8
 """Number of cases that a device takes at once."""
 
 MOST_PARTLY_WRONG = 8
-"""Maximum number of wrong kernels and types of which the sizes are looked for at which they are right."""
+"""Maximum number of wrong kernels of which the sizes are looked for at which they are right."""
 
 
 def verify_all(
@@ -252,20 +252,20 @@ class _Verification:
                 self.doubtful.setdefault(case.variant, []).append((case, verdict))
 
     def partly_wrong(self) -> list[tuple[Case, Mapping[Shape, bool]]]:
-        """Return a case of each user's kernel that is wrong at a size, with the shapes at which it ran.
+        """Return a case of each user's kernel that is wrong in a type, with the shapes at which it ran.
 
         Empty if no advice is wanted, and if these are many, as in a sweep.
         """
         if not self._advises:
             return []
-        found: list[tuple[Case, Mapping[Shape, bool]]] = []
+        found: dict[Variant, tuple[Case, Mapping[Shape, bool]]] = {}
         for ran in self._ran.values():
             known = {case.problem.shape: r.status == "ok" for case, r in ran if r.status in ("ok", "failed")}
             wrong = [case for case, result in ran if result.status == "failed" and case.launch is not None]
             first = min(wrong, key=lambda case: case.position, default=None)
             if first and first.variant not in self._hung and not isinstance(first.compiled, KernelError):
-                found.append((first, known))
-        return found if len(found) <= MOST_PARTLY_WRONG else []
+                found.setdefault(first.variant, (first, known))
+        return list(found.values()) if len(found) <= MOST_PARTLY_WRONG else []
 
     def updated(self, case: Case, **changes: Any) -> Result:
         """Return the result of a case with changes, and remember it."""

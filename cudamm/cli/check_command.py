@@ -129,7 +129,8 @@ def check_command(
             mistakes = [row for result in session.results for row in result.mistake_records()]
             cases = [result.record() for result in session.results]
             session.write(mistakes, map(check_text.csv_record, mistakes), checked=cases)
-            return session.exit_status(all(result.all_well for result in session.results))
+            was_checked = any(result.status != "skipped" for result in session.results)
+            return session.exit_status(was_checked and all(result.all_well for result in session.results))
 
 
 def _shared_limit(arch: str | None) -> SharedLimit:

@@ -33,8 +33,9 @@ def render(console: Console, results: Sequence[CheckResult]) -> None:
     looked_at = [result for result in results if result.status != "skipped"]
     clean = sum(result.all_well for result in looked_at)
     success = " Success!" if looked_at and clean == len(looked_at) else ""
-    what = "are clean" if clean or not looked_at else "passed"
-    console.print(f"{clean} of {len(looked_at)} variants {what}.{success}")
+    what = "are clean" if clean else "passed"
+    count = f"{clean} of {len(looked_at)} variants {what}." if looked_at else "Nothing was checked."
+    console.print(count + success)
     if any(result.shows_nothing for result in looked_at):
         console.print(_SHOWS_NOTHING, soft_wrap=True)
     console.print(_NOT_SEEN, style="dim", soft_wrap=True)

@@ -60,6 +60,11 @@ def measure_and_show(
 
     architecture = find_architecture(measuring.arch)
     info = executors.target.info
+    if outputs.plot is not None and _are_untimed(info.kind, cases, settings):
+        raise UsageError(
+            f"--plot {outputs.plot} draws times, and kernels have times on a GPU only: run this command on a "
+            "machine with a GPU; --times adds those of the CPU device, which say nothing about a GPU"
+        )
     options = _options(measuring, settings) | {"times": settings.times or info.kind == "gpu"}
     kept, records = _resumed(outputs.resume, executors.target, options, cases, settings)
     unmeasured = {key_of(problem) for position, (_, problem) in enumerate(cases) if position not in kept}
@@ -94,6 +99,15 @@ def measure_and_show(
             session.add_remarks([NOT_VERIFIED])
         session.finish()
         return session.exit_status(all(result.status != "failed" for result in session.results))
+
+
+def _are_untimed(device_kind: str, cases: Cases, settings: Settings) -> bool:
+    """Return whether no case is timed, because the CPU device executes all of them."""
+    return (
+        device_kind == "cpu"
+        and not settings.times
+        and not any(variant.method.runs_on_host for variant, _ in cases)
+    )
 
 
 def _options(measuring: Measuring, settings: Settings) -> dict[str, Any]:

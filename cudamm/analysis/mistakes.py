@@ -28,6 +28,7 @@ Kind = Literal[
     "misaligned",
     "wrong-result",
     "shared-memory-limit",
+    "launch",
     "crash",
     "bank-conflict",
     "uncoalesced",

@@ -153,6 +153,8 @@ class Result:
         position: position of the case among all requested cases.
         chosen_by: how method and parameters were chosen for `best`; empty if `best` was not asked for.
         inputs: kind of the random inputs; files of older versions do not name it.
+        right_where: the sizes at which a kernel that is wrong here is right, in words; empty if they are not
+            known.
         exact: exact figures of a kernel that was executed without a GPU; None if they were not computed.
     """
 
@@ -178,6 +180,7 @@ class Result:
     column_major: tuple[MatrixName, ...] = ()
     device: Annotated[str, Meta(max_length=100)] = ""
     is_final: bool = False
+    right_where: str = ""
 
     def __post_init__(self) -> None:
         """Replace the empty kind of inputs by the one that older versions had."""
@@ -245,7 +248,8 @@ class Result:
 
     def verify_record(self) -> dict[str, Any]:
         """Return the row of a `cudamm.verify/1` file."""
-        return self._plain_fields() | self._verdict_fields()
+        right_where = {"right_where": self.right_where} if self.right_where else {}
+        return self._plain_fields() | self._verdict_fields() | right_where
 
     def _plain_fields(self) -> dict[str, Any]:
         fields = {name: getattr(self, name) for name in _PLAIN_FIELDS}
@@ -260,7 +264,18 @@ def _field_names(kind: type[Any], excluded: Collection[str]) -> tuple[str, ...]:
 
 
 _PLAIN_FIELDS = _field_names(
-    Result, excluded=("timing", "verdict", "source", "identity", "position", "chosen_by", "exact", "is_final")
+    Result,
+    excluded=(
+        "timing",
+        "verdict",
+        "source",
+        "identity",
+        "position",
+        "chosen_by",
+        "exact",
+        "is_final",
+        "right_where",
+    ),
 )
 _TIMING_FIELDS = _field_names(Timing, excluded=())
 _VERDICT_FIELDS = _field_names(Verdict, excluded=("reason", "launch_ms"))

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cudamm.benchmark.result import Result, Status, result_of_case
-from cudamm.errors import DeviceLostError, HangError, KernelError
+from cudamm.errors import DeviceLostError, HangError, KernelError, UsageError
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
+from cudamm.execution.duration_estimate import Estimate, estimate
 from cudamm.execution.executor import Executor, Executors, LocalExecutor, Report
 from cudamm.execution.executor_group import device_threads
-from cudamm.execution.prepare import Progress, in_turn, prepare
+from cudamm.execution.prepare import Progress, case_at, in_turn, prepare
 from cudamm.execution.shared_cases import SharedCases
 from cudamm.execution.usual_causes import ENDS_EARLY
-from cudamm.execution.worker_executor import SMALL_WORK
+from cudamm.execution.where_right import where_right
+from cudamm.execution.worker_executor import SMALL_WORK, TIMEOUT_S
+from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
 
@@ -24,6 +30,9 @@ LookAgain = Callable[[Case, Verdict], str]
 
 VERIFIED_AT_ONCE = 8
 """Number of cases that a device takes at once."""
+
+MOST_PARTLY_WRONG = 8
+"""Maximum number of wrong kernels and types of which the sizes are looked for at which they are right."""
 
 
 def verify_all(
@@ -39,7 +48,8 @@ def verify_all(
 
     Args:
         look_again: is called for a user's kernel that is wrong on the CPU device, if no result shows why; and
-            for one that adds to C, which blocks may do at the same time on a GPU.
+            for one that adds to C, which blocks may do at the same time on a GPU. None: no cause is looked
+            for, and no sizes at which a wrong kernel is right.
 
     Raises:
         UsageError, NoDeviceError: the request is impossible; raised before anything is launched.
@@ -48,13 +58,27 @@ def verify_all(
     verification = _Verification(SharedCases(in_turn(prepared, progress)))
     with device_threads(executors) as threads:
         yield from threads.run(verification.run, verification.cases.may_have_any)
+        found = threads.share(verification.partly_wrong(), _where_right)
+        for (case, _), text in found if look_again is not None else ():
+            yield verification.updated(case, right_where=text)
     if look_again is None:
         return
     for case, verdict in _to_look_at(verification.doubtful):
         cause = look_again(case, verdict)
         if cause:
             verdict = dataclasses.replace(verdict, correct=False).because_of(cause)
-            yield result_of_case(case, "failed", verdict.reason, verdict=verdict, device="cpu")
+            yield verification.updated(
+                case, status="failed", reason=verdict.reason, verdict=verdict, device="cpu"
+            )
+
+
+def is_success(results: Sequence[Result]) -> bool:
+    """Return whether nothing failed, and a case ran that shows more than the product of two numbers."""
+    if any(result.status == "failed" for result in results):
+        return False
+    ran = [result for result in results if result.status == "ok"]
+    is_whole = len(ran) == len(results)
+    return bool(ran) and (is_whole or any(max(r.m, r.n, r.k) > 1 for r in ran))
 
 
 @dataclass(frozen=True)
@@ -98,15 +122,81 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None) -> _Ve
     if hung_at is not None and hangs_too(hung_at, case.problem.shape):
         return _Verified(case.position, result_of_case(case, "skipped", f"not run: it hung at {hung_at}"))
     device = "cpu" if case.on_host else executor.target.info.spec
+    if isinstance(case.compiled, KernelError) and case.launch is None:
+        verdict = _not_launched(case, str(case.compiled))
+        return _Verified(
+            case.position, result_of_case(case, "failed", verdict.reason, verdict=verdict, device=device)
+        )
+    limit_s = executor.timeout_s or TIMEOUT_S
+    expected = estimate_of(executor, case, limit_s)
+    if expected is not None and expected.seconds > limit_s:
+        return _Verified(case.position, result_of_case(case, "skipped", takes_too_long(expected)))
     try:
         verdict = executor.verify(case, thorough=True)
     except KernelError as error:
+        if isinstance(error, HangError) and expected is not None:  # it has ended at smaller sizes
+            reason = f"not verified: {error}; {expected}"
+            return _Verified(case.position, result_of_case(case, "skipped", reason))
         result = result_of_case(case, "failed", str(error), verdict=Verdict(False, str(error)), device=device)
         has_hung = isinstance(error, HangError) and not case.variant.method.builtin
         return _Verified(case.position, result, has_hung=has_hung)
     status: Status = "ok" if verdict.correct else "failed"
     result = result_of_case(case, status, verdict.reason, verdict=verdict, device=device)
     return _Verified(case.position, result, verdict)
+
+
+def _not_launched(case: Case, why: str) -> Verdict:
+    """Return the verdict on a case that cannot be launched. At the program's own size, that is the cause."""
+    is_own = case.variant.method.program_size == case.problem.shape.extents
+    return Verdict(False).because_of(f"the program's own size {why}") if is_own else Verdict(False, why)
+
+
+def takes_too_long(expected: Estimate) -> str:
+    """Return why a case is not run, with the options that run it or a smaller one."""
+    return f"{expected} (--timeout {math.ceil(1.5 * expected.seconds)} allows it)"
+
+
+def estimate_of(executor: LocalExecutor, case: Case, limit_s: float) -> Estimate | None:
+    """Return the estimated duration of verifying a large case on the CPU device.
+
+    None if the case needs no estimate, or if the kernel fails at smaller sizes too.
+    """
+    if case.execution != "emulated" or isinstance(case.compiled, KernelError):
+        return None
+
+    def measure(shape: Shape) -> float | None:
+        started = time.monotonic()
+        try:
+            executor.verify(case_at(case, shape), thorough=True)
+        except DeviceLostError:
+            raise
+        except (KernelError, UsageError):
+            return None
+        return time.monotonic() - started
+
+    return estimate(case.problem.shape, measure, limit_s)
+
+
+@dataclass(frozen=True)
+class _FindWhereRight:
+    """Work for `Executor.carry_out`: find the sizes at which a kernel is right, in words.
+
+    Attributes:
+        known: shapes at which it was run, and whether it was right.
+    """
+
+    known: Mapping[Shape, bool]
+
+    def __call__(self, executor: LocalExecutor, cases: Iterable[Case], report: Report) -> Iterator[str]:
+        for case in cases:
+            found = where_right(executor, case, self.known)
+            yield str(found) if found is not None else ""
+
+
+def _where_right(executor: Executor, wrong: tuple[Case, Mapping[Shape, bool]]) -> Iterator[str]:
+    """Yield the sizes at which a kernel is right, if there are any."""
+    case, known = wrong
+    yield from filter(None, executor.carry_out(_FindWhereRight(known), [case], _ignore))
 
 
 class _Verification:
@@ -121,6 +211,7 @@ class _Verification:
         self.cases = cases
         self.doubtful: dict[Variant, list[tuple[Case, Verdict]]] = {}
         self._hung: dict[Variant, Shape] = {}
+        self._ran: dict[tuple[Variant, ElementType], list[tuple[Case, Result]]] = {}
 
     def run(self, executor: Executor) -> Iterator[Result]:
         """Verify cases on a device until there are none."""
@@ -142,14 +233,37 @@ class _Verification:
             yield case
 
     def _look_at(self, case: Case, verified: _Verified) -> None:
-        """Remember a variant that hung, and a doubtful product."""
+        """Remember a variant that hung, a doubtful product, and what was right of a user's kernel."""
         method, verdict = case.variant.method, verified.verdict
+        if method.is_kernel and not method.builtin:
+            self._ran.setdefault((case.variant, case.problem.element), []).append((case, verified.result))
         if verified.has_hung:
             self._hung[case.variant] = case.problem.shape
         elif verdict is not None and case.target.has_thread_order:
             is_doubtful = verdict.correct is False or method.adds_to_zeros
             if is_doubtful and not method.runs_on_host and not method.builtin:
                 self.doubtful.setdefault(case.variant, []).append((case, verdict))
+
+    def partly_wrong(self) -> list[tuple[Case, Mapping[Shape, bool]]]:
+        """Return a case of each user's kernel that is wrong at a size, with the shapes at which it ran.
+
+        Empty if these are many, as in a sweep.
+        """
+        found: list[tuple[Case, Mapping[Shape, bool]]] = []
+        for ran in self._ran.values():
+            known = {case.problem.shape: r.status == "ok" for case, r in ran if r.status in ("ok", "failed")}
+            wrong = [case for case, result in ran if result.status == "failed" and case.launch is not None]
+            first = min(wrong, key=lambda case: case.position, default=None)
+            if first and first.variant not in self._hung and not isinstance(first.compiled, KernelError):
+                found.append((first, known))
+        return found if len(found) <= MOST_PARTLY_WRONG else []
+
+    def updated(self, case: Case, **changes: Any) -> Result:
+        """Return the result of a case with changes, and remember it."""
+        ran = self._ran[case.variant, case.problem.element]
+        place = next(i for i, (of, _) in enumerate(ran) if of.position == case.position)
+        ran[place] = case, dataclasses.replace(ran[place][1], **changes)
+        return ran[place][1]
 
 
 def _ignore(doing: str) -> None:
@@ -171,8 +285,7 @@ def _to_look_at(
 
 def hangs_too(hung: Shape, shape: Shape) -> bool:
     """Return whether a kernel that did not answer in time at one shape is not worth running at another."""
-    work, asked = hung.m * hung.n * hung.k, shape.m * shape.n * shape.k
-    return work <= SMALL_WORK or asked >= work
+    return hung.work <= SMALL_WORK or shape.work >= hung.work
 
 
 def _is_of_vectors(shape: Shape) -> bool:

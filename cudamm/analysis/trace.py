@@ -31,8 +31,9 @@ from cudamm.devices.device import padded
 from cudamm.devices.find_device import host
 from cudamm.devices.observation import BANK_BYTES, BANKS, SECTOR_BYTES, Access, Observation, Op, Space
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe
-from cudamm.errors import KernelError, NoDeviceError, UsageError
+from cudamm.errors import HangError, KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
+from cudamm.execution.duration_estimate import shows_hang
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.ladder import find
@@ -53,6 +54,9 @@ BASELINE = "naive"
 
 DEFAULT_BLOCKS = 8
 """Number of blocks that are traced unless another is asked for."""
+
+OBSERVED_SLOWDOWN = 10.0
+"""How many times slower a kernel is while its accesses are recorded, at most."""
 
 AS_WRITTEN = "accesses are counted as the source has them"
 """Why nvcc's merging is not known if no architecture is named."""
@@ -549,6 +553,16 @@ def _traced(
         if isinstance(executable, KernelError):
             raise executable
         return _observed(result, case, launch, settings)
+    except HangError as error:
+        # The time limit is that of a block; a block of each of a few classes runs at the same time.
+        of_block = launch.shape.work / launch.blocks
+        if shows_hang(of_block, settings.timeout_s, OBSERVED_SLOWDOWN):
+            return dataclasses.replace(result, status="failed", reason=str(error))
+        reason = (
+            f"not traced: no block of threads ended within {settings.timeout_s:g} s (--timeout): choose a "
+            "smaller -n, or a longer --timeout"
+        )
+        return dataclasses.replace(result, status="skipped", reason=reason)
     except KernelError as error:
         return dataclasses.replace(result, status="failed", reason=str(error))
 

@@ -54,6 +54,7 @@ def measure_and_show(
     from cudamm.benchmark.finalists import key_of, to_measure_again
     from cudamm.benchmark.result import SCHEMA, bench_record_among
     from cudamm.cli.session import LiveSession
+    from cudamm.devices.observe import TIMEOUT_S
     from cudamm.kernels.architecture import find_architecture
     from cudamm.output.plots.result_charts import drawing_of
     from cudamm.output.results_view import BASELINE, results_view
@@ -85,9 +86,11 @@ def measure_and_show(
         executors.dismiss()
         if any(lacks_figures(result, architecture) for result in session.results):
             results = list(session.results)
+            # A few blocks are traced, also of a size that `--timeout` does not allow to verify.
+            block_timeout_s = max(measuring.timeout_s, TIMEOUT_S)
             session.collect(
                 lambda report_progress: with_exact_figures(
-                    results, cases, architecture, settings.fmad, report_progress, measuring.timeout_s
+                    results, cases, architecture, settings.fmad, report_progress, block_timeout_s
                 )
             )
         view = results_view(info.name, session.results, baseline or BASELINE)

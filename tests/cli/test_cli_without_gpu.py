@@ -199,3 +199,49 @@ def test_the_table_says_once_that_fewer_accesses_are_better(run) -> None:
     ended = run("bench --device cpu -n 16 -m naive,tiled -n 32")
     assert ended.stdout.count("Fewer is better.") == 1
     assert "for a kernel" not in ended.stdout and "op/B" not in ended.stdout
+
+
+HANGS = """
+// threads: 16, 16
+// grid: N / 16, M / 16
+__global__ void spin(int M, int N, int K, const float *A, const float *B, float *C) {
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    volatile int go = 1;
+    while (go) {}
+    C[row * N + col] = 0;
+}
+"""
+
+
+def test_a_size_that_takes_too_long_is_estimated_and_its_exact_figures_are_shown(spawn) -> None:
+    line = "bench --device cpu -n 2048 -m naive --timeout 0.5"
+    ended = spawn(line)
+    assert ended.status == 0 and "FAILED" not in ended.stdout and "failed" not in ended.stdout
+    (row,) = rows_of(ended.stdout)
+    assert row[-1] == "not verified" and row[2] == "1030"  # 32 + 1 sectors for 32 multiply-adds
+    assert re.search(
+        r"-n 2048 would take about \d+ (s|minutes) here; -n (32|64|128|256|512) takes less than a second",
+        ended.stdout,
+    )
+    (record,) = spawn(f"{line} --json -").records
+    assert record["status"] == "skipped" and record["correct"] is None
+    assert record["exact"]["sectors_per_1000_multiply_adds"] == pytest.approx(33 / 32 * 1000, rel=0.01)
+
+
+def test_a_kernel_that_hangs_is_still_called_failed(spawn, tmp_path: Path) -> None:
+    (tmp_path / "spin.cu").write_text(HANGS)
+    for size in ("64", "512"):
+        ended = spawn(f"bench spin.cu --device cpu -n {size} --timeout 2")
+        assert ended.status == 1 and "no answer within 2 s (--timeout)" in ended.stdout
+    ended = spawn("trace spin.cu -n 64 --timeout 2")
+    assert ended.status == 1 and "failed" in ended.stdout
+
+
+def test_a_time_limit_that_is_too_short_is_no_failure_of_a_sound_kernel(spawn) -> None:
+    for line in ("verify -m naive -n 256 --dtype float32", "bench -m naive -n 256"):
+        ended = spawn(f"{line} --device cpu --timeout 0.01")
+        assert "failed naive" not in ended.stdout and "FAILED" not in ended.stdout
+        assert "skipped naive" in ended.stdout and "(--timeout)" in ended.stdout
+    ended = spawn("trace -m naive -n 4096 --timeout 0.01")
+    assert ended.status == 1 and "failed" not in ended.stdout
+    assert "no block of threads ended within 0.01 s (--timeout)" in ended.stdout

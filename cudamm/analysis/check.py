@@ -6,6 +6,7 @@ The CPU device executes the kernel and records its memory accesses; `mistakes` d
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -23,14 +24,14 @@ from cudamm.analysis.mistakes import (
 )
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import hidden_mistakes
-from cudamm.benchmark.verify import estimate_of, hangs_too, takes_too_long
+from cudamm.benchmark.verify import hangs_too, verified_in_time
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
 from cudamm.compile.program import Program, program
 from cudamm.devices.device import padded
 from cudamm.devices.observation import Observation
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe
-from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError
+from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError, UnfinishedError
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.execution.where_right import where_right
@@ -321,18 +322,15 @@ def _check_size(
         check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size)
         check.failed = "" if check.errors else str(case.compiled)
         return
-    expected = estimate_of(executor, case, timeout_s) if advises else None
-    if expected is not None and expected.seconds > timeout_s:
-        check.skipped = takes_too_long(expected)
-        return
     try:
         # Verify first: verification ends a kernel that hangs, which then is not watched.
-        verdict = executor.verify(case, thorough=True)
+        verify = functools.partial(verified_in_time, executor) if advises else executor.verify
+        verdict = verify(case, thorough=True)
         observation, errors = _observed_mistakes(case, case.launch, verdict, timeout_s)
+    except UnfinishedError as error:
+        check.skipped = str(error)
+        return
     except KernelError as error:
-        if isinstance(error, HangError) and expected is not None:  # it has ended at smaller sizes
-            check.skipped = f"not checked: {error}; {expected}"
-            return
         file = case.variant.method.path.name
         check.errors = [Mistake("crash", str(error), file=file, sizes=(check.size,))]
         check.hung = isinstance(error, HangError)

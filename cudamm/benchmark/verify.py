@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cudamm.benchmark.result import Result, Status, result_of_case
-from cudamm.errors import DeviceLostError, HangError, KernelError, UsageError
+from cudamm.errors import DeviceLostError, HangError, KernelError, UnfinishedError, UsageError
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.duration_estimate import Estimate, estimate
 from cudamm.execution.executor import Executor, Executors, LocalExecutor, Report
@@ -131,16 +131,12 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None, advise
         return _Verified(
             case.position, result_of_case(case, "failed", verdict.reason, verdict=verdict, device=device)
         )
-    limit_s = executor.timeout_s or TIMEOUT_S
-    expected = estimate_of(executor, case, limit_s) if advises else None
-    if expected is not None and expected.seconds > limit_s:
-        return _Verified(case.position, result_of_case(case, "skipped", takes_too_long(expected)))
     try:
-        verdict = executor.verify(case, thorough=True)
+        verify = functools.partial(verified_in_time, executor) if advises else executor.verify
+        verdict = verify(case, thorough=True)
+    except UnfinishedError as error:
+        return _Verified(case.position, result_of_case(case, "skipped", str(error)))
     except KernelError as error:
-        if isinstance(error, HangError) and expected is not None:  # it has ended at smaller sizes
-            reason = f"not verified: {error}; {expected}"
-            return _Verified(case.position, result_of_case(case, "skipped", reason))
         result = result_of_case(case, "failed", str(error), verdict=Verdict(False, str(error)), device=device)
         has_hung = isinstance(error, HangError) and not case.variant.method.builtin
         return _Verified(case.position, result, has_hung=has_hung)
@@ -160,23 +156,52 @@ def takes_too_long(expected: Estimate) -> str:
     return f"{expected} (--timeout {math.ceil(1.5 * expected.seconds)} allows it)"
 
 
-def estimate_of(executor: LocalExecutor, case: Case, limit_s: float) -> Estimate | None:
+def verified_in_time(executor: LocalExecutor, case: Case, *, thorough: bool) -> Verdict:
+    """Return the verdict on a case, as `LocalExecutor.verify`, unless it would take too long here.
+
+    Raises:
+        UnfinishedError: the estimate exceeds the time limit, or the kernel, which ends at smaller sizes, did
+            not answer in time.
+        KernelError: the case cannot be launched, or hangs.
+    """
+    limit_s = executor.timeout_s or TIMEOUT_S
+    expected = estimate_of(executor, case, limit_s, thorough=thorough)
+    if expected is not None and expected.seconds > limit_s:
+        raise UnfinishedError(takes_too_long(expected))
+    try:
+        return executor.verify(case, thorough=thorough)
+    except HangError as error:
+        if expected is None:
+            raise
+        raise UnfinishedError(f"not verified: {error}; {expected}") from None
+
+
+def estimate_of(
+    executor: LocalExecutor, case: Case, limit_s: float, *, thorough: bool = True
+) -> Estimate | None:
     """Return the estimated duration of verifying a large case on the CPU device.
 
     None if the case needs no estimate, or if the kernel fails at smaller sizes too.
+
+    Raises:
+        HangError: the kernel hangs at a smaller size too.
     """
     if case.execution != "emulated" or isinstance(case.compiled, KernelError):
         return None
 
     def measure(shape: Shape) -> float | None:
-        started = time.monotonic()
+        # The time of the launches, without that of starting a process, which is the same at each size.
         try:
-            executor.verify(case_at(case, shape), thorough=True)
+            launched_ms = executor.verify(case_at(case, shape), thorough=thorough).launch_ms
+        except UnfinishedError:
+            return None
+        except HangError as error:
+            raise HangError(f"at {shape}: {error}") from None
         except DeviceLostError:
             raise
         except (KernelError, UsageError):
             return None
-        return time.monotonic() - started
+        return (1.5 if thorough else 1.0) * launched_ms / 1e3 or None  # one of three launches is not counted
 
     return estimate(case.problem.shape, measure, limit_s)
 

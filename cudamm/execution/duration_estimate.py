@@ -22,13 +22,20 @@ COMFORTABLE_S = 10.0
 """Duration of the size that is proposed instead of one that takes too long, at most, in seconds."""
 
 
+SLOWEST_RATE = 2e6
+"""Multiplications per second of the slowest kernels on a busy processor; most are a hundred times as fast."""
+
+LONGEST_START_S = 0.5
+"""Time until a kernel runs, at most, in seconds."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """The estimated duration of a run.
 
     Attributes:
         seconds: of the run at `shape`.
-        smaller: a shape of the same proportions that takes at most COMFORTABLE_S.
+        smaller: a shape of the same proportions that takes at most COMFORTABLE_S, and at most the limit.
         smaller_seconds: of the run at that shape.
     """
 
@@ -77,8 +84,20 @@ def estimate(shape: Shape, measure: Callable[[Shape], float | None], limit_s: fl
         last_work, last_s = smaller.work, seconds
     if not rate:
         return None
-    comfortable = scaled_down(shape, max(1, int((COMFORTABLE_S - constant_s) / rate)))
+    comfortable_s = min(COMFORTABLE_S, limit_s)
+    comfortable = scaled_down(shape, max(1, int((comfortable_s - constant_s) / rate)))
     return Estimate(shape, constant_s + rate * work, comfortable, constant_s + rate * comfortable.work)
+
+
+def shows_hang(work: float, limit_s: float, slowdown: float = 1.0) -> bool:
+    """Return whether a kernel hangs if it did not answer in time, so that no sound kernel is called failed.
+
+    Args:
+        work: number of multiplications for which there was no answer.
+        limit_s: time limit in seconds.
+        slowdown: how many times slower the kernel is because it is observed.
+    """
+    return limit_s >= LONGEST_START_S + slowdown * work / SLOWEST_RATE
 
 
 def scaled_down(shape: Shape, most_work: int) -> Shape:

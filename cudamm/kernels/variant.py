@@ -42,12 +42,12 @@ class Traffic:
     Attributes:
         load_bytes: bytes loaded by all threads together.
         store_bytes: bytes stored by all threads together.
-        in_sectors: True if the bytes are those of the sectors that warps touch, 32 bytes each, instead.
+        is_counted: whether `trace` counted them; else the method's header contains them.
     """
 
     load_bytes: int
     store_bytes: int
-    in_sectors: bool = False
+    is_counted: bool = False
 
 
 @dataclass(frozen=True)

@@ -181,6 +181,8 @@ class ResultRow:
     def outcome(self) -> str:
         """Return `✓`, or the row's other outcome."""
         status = self.result.status
+        if status == "skipped" and self.result.exact is not None:
+            return "not verified"
         if status != "ok":
             return status.upper() if status != "dropped" else "dropped"
         return VERIFIED if self.result.verdict.correct else "not verified"

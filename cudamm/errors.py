@@ -68,6 +68,10 @@ class HangError(KernelError):
     """A kernel that does not answer in time."""
 
 
+class UnfinishedError(HangError):
+    """A kernel that was not run to its end, because it may need longer than the time limit: no failure."""
+
+
 class Signalled(KeyboardInterrupt):
     """A signal that asks the program to end, as Ctrl-C does.
 

@@ -6,6 +6,7 @@ The CPU device executes the kernel and records its memory accesses; `mistakes` d
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -24,19 +25,21 @@ from cudamm.analysis.mistakes import (
 )
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import hidden_mistakes
-from cudamm.benchmark.verify import hangs_too
+from cudamm.benchmark.verify import hangs_too, verified_in_time
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
 from cudamm.compile.program import Program, program
 from cudamm.devices.device import padded
 from cudamm.devices.observation import Fault, Observation
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe, overrun_of_variable
-from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError
+from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError, UnfinishedError
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
+from cudamm.execution.where_right import where_right
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import UNSCALED, Problem
+from cudamm.kernels.usual_sizes import own_size_not_run
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
 from cudamm.source.c_text import dynamic_arrays_in
 
@@ -74,6 +77,8 @@ class CheckResult:
         source: hash of the program's text.
         sanitizer: verdicts of compute-sanitizer; empty if it was not run.
         remark: what the check could not decide, in a sentence; empty if it decided everything.
+        right_where: the sizes at which a kernel that is wrong at others is right, in words; empty if unknown.
+        untried: element types and the program's own size, in words, as far as they were not checked.
     """
 
     method: str
@@ -90,6 +95,8 @@ class CheckResult:
     sanitizer: tuple[ToolVerdict, ...] = ()
     chosen_by: ChosenBy = ""
     remark: str = ""
+    right_where: str = ""
+    untried: tuple[str, ...] = ()
 
     @property
     def errors(self) -> tuple[Mistake, ...]:
@@ -105,7 +112,12 @@ class CheckResult:
     def all_well(self) -> bool:
         """True if neither cudamm nor compute-sanitizer found an error or failed."""
         quiet = not any(verdict.errors or verdict.failed for verdict in self.sanitizer)
-        return self.status in ("clean", "skipped") and quiet
+        return self.status in ("clean", "skipped") and quiet and not self.shows_nothing
+
+    @property
+    def shows_nothing(self) -> bool:
+        """True if nothing but 1x1x1 was checked, because the other sizes were skipped."""
+        return bool(self.skipped) and self.sizes == ("1x1x1",)
 
     def record(self) -> dict[str, Any]:
         """Return the entry of `checked` in a `cudamm.check/1` file."""
@@ -120,6 +132,8 @@ class CheckResult:
                 "skipped": [{"size": size, "reason": reason} for size, reason in self.skipped],
                 "blocks_watched": {size: list(counts) for size, counts in self.watched.items()},
                 "remark": self.remark,
+                "right_where": self.right_where,
+                "untried": list(self.untried),
                 "compute_sanitizer": [dataclasses.asdict(verdict) for verdict in self.sanitizer],
             }
         )
@@ -187,6 +201,8 @@ def check_all(
     progress: Progress,
     sanitize: Sanitize | None = None,
     timeout_s: float = TIMEOUT_S,
+    *,
+    advises: bool = False,
 ) -> Iterator[CheckResult]:
     """Check each variant in each element type at all of its sizes; yield each result when it is complete.
 
@@ -194,6 +210,8 @@ def check_all(
         executor: an executor on the CPU device, which verifies the products.
         sanitize: runs compute-sanitizer on a variant; None: compute-sanitizer is not run.
         timeout_s: time limit in seconds for a block of threads.
+        advises: skip a size that would take longer than the time limit, and look for the sizes at which a
+            wrong kernel is right.
 
     Raises:
         UsageError: the request is impossible; raised before the first launch.
@@ -214,9 +232,10 @@ def check_all(
             if hung is not None:
                 check.skipped = f"not run: it hung at {hung.size}"
             elif check.case is not None:
-                case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
-                _check_size(executor, case, limit, check, timeout_s)
-        yield _result(variant, dtype, group, sanitize)
+                check.case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
+                _check_size(executor, check.case, limit, check, timeout_s, advises)
+        right_where = _right_where(executor, group) if advises else ""
+        yield _result(variant, dtype, group, sanitize, right_where)
 
 
 @dataclass
@@ -262,7 +281,8 @@ def _planned(
 ) -> list[_SizeCheck]:
     """Plan each case.
 
-    Too much shared memory becomes a mistake of that case here, because `plan_all` would refuse the request.
+    Too much shared memory and an empty grid become mistakes of that case here, so that the other sizes are
+    checked.
     """
     checks = [_SizeCheck(variant, problem) for variant, problem in cases]
     for check in checks:
@@ -272,6 +292,10 @@ def _planned(
             launch = plan(check.variant, check.problem.shape, check.problem.element, check.problem.scale)
         except RequirementError:
             continue  # `plan_all` reports it below
+        except KernelError as error:  # the grid is empty at this size
+            file = check.variant.method.path.name
+            check.errors = [Mistake("launch", str(error), file=file, sizes=(check.size,))]
+            continue
         source = program(check.variant, check.problem.element, fmad, check.problem.shape)
         check.errors = limit.exceeded_by(source, 0, launch, check.size)
     feasible = [check for check in checks if not check.errors]
@@ -285,7 +309,12 @@ def _planned(
 
 
 def _check_size(
-    executor: LocalExecutor, case: Case, limit: SharedLimit, check: _SizeCheck, timeout_s: float
+    executor: LocalExecutor,
+    case: Case,
+    limit: SharedLimit,
+    check: _SizeCheck,
+    timeout_s: float,
+    advises: bool,
 ) -> None:
     """Verify and watch a case, and store what was found in `check`."""
     if case.skipped or case.launch is None:
@@ -298,8 +327,12 @@ def _check_size(
         return
     try:
         # Verify first: verification ends a kernel that hangs, which then is not watched.
-        verdict = executor.verify(case, thorough=True)
+        verify = functools.partial(verified_in_time, executor) if advises else executor.verify
+        verdict = verify(case, thorough=True)
         observation, errors = _observed_mistakes(case, case.launch, verdict, timeout_s)
+    except UnfinishedError as error:
+        check.skipped = str(error)
+        return
     except KernelError as error:
         file = case.variant.method.path.name
         check.errors = [Mistake("crash", str(error), file=file, sizes=(check.size,))]
@@ -371,7 +404,7 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
 
 
 def _result(
-    variant: Variant, dtype: str, checks: Sequence[_SizeCheck], sanitize: Sanitize | None
+    variant: Variant, dtype: str, checks: Sequence[_SizeCheck], sanitize: Sanitize | None, right_where: str
 ) -> CheckResult:
     """Combine the checks of one variant at all sizes into its result."""
     finished = [check for check in checks if not check.skipped and not check.failed]
@@ -406,7 +439,32 @@ def _result(
         sanitizer=_sanitized(sanitize, finished),
         chosen_by=variant.chosen_by,
         remark=next((check.remark for check in checks if check.remark), ""),
+        right_where=right_where,
+        untried=_untried(variant, dtype, checks),
     )
+
+
+def _untried(variant: Variant, dtype: str, checks: Sequence[_SizeCheck]) -> tuple[str, ...]:
+    """Return what was not looked at although the kernel may be used so: types, and the program's own size."""
+    if variant.method.builtin:
+        return ()
+    others = [name for name in variant.method.element_types if name != dtype]
+    types = [f"other types: {', '.join(others)} (--dtype)"] if others else []
+    return (*types, *own_size_not_run(variant, [check.problem.shape.extents for check in checks]))
+
+
+def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> str:
+    """Return where a user's kernel is right that is wrong at other sizes, in words; empty if not known."""
+    ran = [check for check in checks if not (check.skipped or check.failed)]
+    wrong = [check.case for check in ran if check.errors and check.case is not None]
+    is_known = any(check.hung for check in ran) or not wrong or isinstance(wrong[0].compiled, KernelError)
+    if is_known or wrong[0].variant.method.builtin:
+        return ""
+    known = {check.problem.shape: not check.errors for check in ran}
+    found = where_right(executor, wrong[0], known)
+    # The further runs were not watched: one of the watched sizes has to be right too.
+    is_watched = found and any(is_right for shape, is_right in known.items() if found.holds(shape))
+    return str(found) if is_watched else ""
 
 
 def _remark(observation: Observation, case: Case) -> str:

@@ -1,4 +1,4 @@
-"""The traffic of users' kernels whose header gives none: the sectors that `trace` counts."""
+"""The traffic of users' kernels whose header gives none: the bytes that `trace` counts."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ def counted_traffic(
 
 
 def _traffic(traced: TraceResult) -> Traffic | str:
-    """Return the bytes of the sectors that a launch touches, or why they are not known."""
+    """Return the bytes that the threads of a launch load and store, or why they are not known."""
     if traced.status != "ok":
         return traced.reason
     every, loads = traced.total("global"), traced.total("global", "load")
-    if not loads.sectors:
+    if not loads.bytes_requested:
         return "the kernel loads nothing from global memory"
-    return Traffic(loads.bytes_moved, every.bytes_moved - loads.bytes_moved, in_sectors=True)
+    load_bytes, store_bytes = loads.bytes_requested, every.bytes_requested - loads.bytes_requested
+    return Traffic(load_bytes, store_bytes, is_counted=True)

@@ -20,8 +20,12 @@ Cases = Sequence[tuple[Variant, Problem]]
 
 
 def lacks_figures(result: Result, architecture: Architecture) -> bool:
-    """Return whether a correct kernel ran without a GPU, and today's nvcc gave it no figures for a GPU."""
-    if result.execution != "emulated" or not result.verdict.correct:
+    """Return whether a kernel has no figures of today's nvcc: one that is right, or was too large to verify.
+
+    Only a kernel that was compiled has an identity; it is skipped only if it would have taken too long.
+    """
+    is_unverified = result.status == "skipped" and bool(result.identity)
+    if result.execution != "emulated" or not (result.verdict.correct or is_unverified):
         return False
     exact = result.exact
     return exact is None or (exact.arch, exact.nvcc) != (architecture.name, _nvcc_build())
@@ -77,28 +81,37 @@ def _with_accesses(figures: ExactFigures, of_case: KernelFigures) -> ExactFigure
     traced = of_case.traced
     if traced is None or traced.status != "ok":
         reason = of_case.why_not_traced if traced is None else traced.reason
-        return _with_unknown(figures, f"accesses to memory: {reason}")
-    loads, shared_loads = traced.total("global", "load"), traced.total("shared", "load")
-    wavefronts = shared_loads.wavefronts / shared_loads.requests if shared_loads.requests else None
-    if traced.wide_lines is None and any(map(may_be_wide, traced.accesses)):
-        wavefronts = None
-        figures = _with_unknown(
-            figures, "wavefronts: nvcc is needed to find out which shared loads it merges"
-        )
-    return dataclasses.replace(
+        return _with_unknown(figures, "accesses to memory", reason)
+    of_global, of_shared = traced.total("global"), traced.total("shared")
+    per_1000 = 1000 / (traced.operations / 2)
+    # A copy from global to shared memory is one instruction, which `trace` lists as a load and as a store.
+    instructions = sum(a.requests for a in traced.accesses if not (a.by_copy and a.space == "shared"))
+    figures = dataclasses.replace(
         figures,
-        sectors_per_global_load=loads.sectors / loads.requests if loads.requests else None,
-        wavefronts_per_shared_load=wavefronts,
+        sectors_per_1000_multiply_adds=of_global.sectors * per_1000,
+        share_of_ideal_sectors=_share(of_global.ideal_sectors, of_global.sectors),
         operations_per_byte=traced.intensity,
     )
+    if traced.wide_lines is None and any(map(may_be_wide, traced.accesses)):
+        return _with_unknown(figures, "wavefronts, memory instructions", traced.why_as_written)
+    return dataclasses.replace(
+        figures,
+        wavefronts_per_1000_multiply_adds=of_shared.wavefronts * per_1000 if of_shared.requests else None,
+        share_of_ideal_wavefronts=_share(of_shared.ideal_wavefronts, of_shared.wavefronts),
+        memory_instructions_per_1000_multiply_adds=instructions * per_1000,
+    )
+
+
+def _share(ideal: int, actual: int) -> float | None:
+    return min(1.0, ideal / actual) if actual else None
 
 
 def _with_occupancy(figures: ExactFigures, of_case: KernelFigures) -> ExactFigures:
     found = of_case.occupancy
     if found is None:
-        return _with_unknown(figures, f"registers, shared memory and occupancy: {of_case.why_no_occupancy}")
+        return _with_unknown(figures, "registers, shared memory, occupancy", of_case.why_no_occupancy)
     if found.reason:
-        figures = _with_unknown(figures, f"occupancy: {found.reason}")
+        figures = _with_unknown(figures, "occupancy", found.reason)
     if not found.is_known:
         return figures
     return dataclasses.replace(
@@ -109,5 +122,5 @@ def _with_occupancy(figures: ExactFigures, of_case: KernelFigures) -> ExactFigur
     )
 
 
-def _with_unknown(figures: ExactFigures, reason: str) -> ExactFigures:
-    return dataclasses.replace(figures, unknown=(*figures.unknown, reason))
+def _with_unknown(figures: ExactFigures, names: str, reason: str) -> ExactFigures:
+    return dataclasses.replace(figures, unknown=(*figures.unknown, f"{names}: {reason}"))

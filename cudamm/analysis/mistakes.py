@@ -29,6 +29,7 @@ Kind = Literal[
     "misaligned",
     "wrong-result",
     "shared-memory-limit",
+    "launch",
     "crash",
     "bank-conflict",
     "uncoalesced",
@@ -53,12 +54,6 @@ MOST_LINES = 4
 
 ADVICE: frozenset[Kind] = frozenset(("bank-conflict", "uncoalesced", "partial-warp"))
 """Kinds of mistakes that cost time and leave the result correct."""
-
-MOST_SECTORS = 2.0
-"""Minimum ratio of the touched sectors to the needed ones for an access to be reported as uncoalesced.
-
-A row that begins inside a sector takes 5 sectors instead of 4, which no kernel can avoid.
-"""
 
 LEAST_CONFLICT = 1.5
 """Minimum ratio of the wavefronts to the needed ones for an access to be reported as a bank conflict."""
@@ -819,16 +814,14 @@ def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
     """Describe a warp's access to global memory that touches more sectors than a coalesced one would.
 
     Returns:
-        None if the ratio is below `MOST_SECTORS`, or if no warp executed the access.
+        None if the access is coalesced, or if no warp executed it.
     """
-    # Threads that share elements would need fewer sectors than this, which is no reason for advice.
-    needed = max(access.ideal_sectors, access.bytes_requested / SECTOR_BYTES)
-    if access.sectors < MOST_SECTORS * needed or not access.requests:
+    if not access.is_uncoalesced:
         return None
-    sectors, needed_per_request = access.sectors / access.requests, needed / access.requests
+    sectors, ideal = access.sectors / access.requests, access.ideal_sectors / access.requests
     message = (
         f"a warp {_WARP_VERBS[access.op]} {access.array or 'global memory'} in {_number(sectors)} sectors of "
-        f"{SECTOR_BYTES} bytes, and {_number(max(1, needed_per_request))} would be enough"
+        f"{SECTOR_BYTES} bytes, and {_number(ideal)} would be enough"
     )
     shape = watched.shapes.get(access.array)
     line = "column" if shape and shape.by_column else "row"

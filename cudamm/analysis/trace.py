@@ -31,8 +31,9 @@ from cudamm.devices.device import padded
 from cudamm.devices.find_device import host
 from cudamm.devices.observation import BANK_BYTES, BANKS, SECTOR_BYTES, Access, Observation, Op, Space
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe
-from cudamm.errors import KernelError, NoDeviceError, UsageError
+from cudamm.errors import HangError, KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
+from cudamm.execution.duration_estimate import shows_hang
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.kernels.ladder import find
@@ -54,8 +55,11 @@ BASELINE = "naive"
 DEFAULT_BLOCKS = 8
 """Number of blocks that are traced unless another is asked for."""
 
-DEFAULT_BLOCKS = 8
-"""Number of blocks that are traced unless another is asked for."""
+OBSERVED_SLOWDOWN = 10.0
+"""How many times slower a kernel is while its accesses are recorded, at most."""
+
+AS_WRITTEN = "accesses are counted as the source has them"
+"""Why nvcc's merging is not known if no architecture is named."""
 
 WARP_THREADS = 32
 
@@ -217,6 +221,7 @@ class TraceResult:
         accesses: accesses scaled to the whole grid, in the order of the source.
         wide_lines: lines whose accesses to shared memory are counted as nvcc merges them; None if nvcc's
             merging is not known.
+        why_as_written: why nvcc's merging is not known; empty if it is, or if nothing could be merged.
         naive: the baseline's accesses to global memory at the same size; None if they are not known.
         watched: the recorded warp; None if none was asked for.
         chosen_by: what chose the variant in the place of `best`; empty if the variant was named.
@@ -237,6 +242,7 @@ class TraceResult:
     warps: tuple[int, int] = (0, 0)
     accesses: tuple[Access, ...] = ()
     wide_lines: frozenset[int] | None = None
+    why_as_written: str = ""
     naive: Totals | None = None
     watched: Watched | None = None
     chosen_by: ChosenBy = ""
@@ -379,7 +385,7 @@ def pattern(access: Access) -> str:
     if access.space == "global":
         if access.sectors <= access.ideal_sectors:
             return "coalesced"
-        return "partly coalesced" if access.sectors < 2 * access.ideal_sectors else "uncoalesced"
+        return "uncoalesced" if access.is_uncoalesced else "partly coalesced"
     if access.wavefronts <= access.ideal_wavefronts:
         return "no conflict"
     return f"{access.wavefronts / access.ideal_wavefronts:.3g}-way conflict"
@@ -547,6 +553,16 @@ def _traced(
         if isinstance(executable, KernelError):
             raise executable
         return _observed(result, case, launch, settings)
+    except HangError as error:
+        # The time limit is that of a block; a block of each of a few classes runs at the same time.
+        of_block = launch.shape.work / launch.blocks
+        if shows_hang(of_block, settings.timeout_s, OBSERVED_SLOWDOWN):
+            return dataclasses.replace(result, status="failed", reason=str(error))
+        reason = (
+            f"not traced: no block of threads ended within {settings.timeout_s:g} s (--timeout): choose a "
+            "smaller -n, or a longer --timeout"
+        )
+        return dataclasses.replace(result, status="skipped", reason=reason)
     except KernelError as error:
         return dataclasses.replace(result, status="failed", reason=str(error))
 
@@ -578,9 +594,12 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
             observations.append((share * Fraction(warps, traced_warps or 1), observation))
     accesses = combined(observations)
     wide_lines: frozenset[int] | None = None
+    why_as_written = ""
     if any(map(may_be_wide, accesses)) or any(map(may_be_unrolled, accesses)):
-        lines = _merged_lines(case, settings.arch) if settings.arch else None
-        if lines is not None:
+        lines = _merged_lines(case, settings.arch)
+        if isinstance(lines, str):
+            why_as_written = lines
+        else:
             wide_lines = frozenset(a.line for a in accesses if may_be_wide(a) and _is_wide(a, lines))
             accesses = tuple(as_compiled(a, lines) for a in accesses)
     return dataclasses.replace(
@@ -590,6 +609,7 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
         warps=(sum(s.warps[0] for _, s in observations), sum(s.warps[1] for _, s in observations)),
         accesses=accesses,
         wide_lines=wide_lines,
+        why_as_written=why_as_written,
         watched=None if settings.warp is None else _watched(case, launch, settings),
     )
 
@@ -629,12 +649,16 @@ def may_be_unrolled(access: Access) -> bool:
     return access.space == "global" and access.unrolled_requests != access.requests
 
 
-def _merged_lines(case: Case, arch: str) -> Lines | None:
-    """Return the lines whose accesses nvcc merges or unrolls; None if nvcc cannot compile the kernel."""
+def _merged_lines(case: Case, arch: str | None) -> Lines | str:
+    """Return the lines whose accesses nvcc merges or unrolls, or why they are not known."""
+    if arch is None:
+        return AS_WRITTEN
     try:
         return merged_lines(case.program, arch)
-    except (NoDeviceError, KernelError):  # the host compiler accepts the kernel, so it is traced as written
-        return None
+    except NoDeviceError as error:
+        return str(error)
+    except KernelError as error:  # the host compiler accepts the kernel, so it is traced as written
+        return f"nvcc does not compile this kernel for {arch}: {str(error).splitlines()[0]}"
 
 
 def _is_wide(access: Access, lines: Lines) -> bool:

@@ -3,15 +3,6 @@
 TIMED_SIZES = {"gpu": "1024", "cpu": "256"}
 """Default size of a problem that is timed, by the kind of the device."""
 
-VERIFIED_SIZES = ("1x1x1", "17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64")
-"""Sizes to verify: the smallest; primes; near multiples of a warp; one column; K = 1; a square."""
-
-SQUARE_SIZES = ("1", "17", "33", "64", "100")
-"""Sizes to verify if every kernel multiplies square matrices only."""
-
-LARGER_SIZES = ("130x259x17", "300x520x33", "130", "260")
-"""Sizes of which one is added for a kernel that has one block at all the others."""
-
 SIZE = "1024"
 """Default size of a problem that is not timed, but traced, or whose waves are counted."""
 

@@ -22,12 +22,13 @@ from cudamm.kernels.chosen_cases import (
 from cudamm.kernels.launch_plan import limits_of
 from cudamm.kernels.launchable_cases import launchable_cases
 from cudamm.kernels.selection import Selection
-from cudamm.kernels.variant import MOST_CASES, check_count
+from cudamm.kernels.variant import MOST_CASES, Variant, check_count
 from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
 from cudamm.occupancy.configurations import Numbers, occupancy_of_numbers
 from cudamm.occupancy.kernel_occupancy import occupancy_of_kernels
 from cudamm.occupancy.occupancy_questions import Questions, add_answers
-from cudamm.occupancy.occupancy_result import OccupancyResult
+from cudamm.occupancy.occupancy_result import OccupancyResult, Step
+from cudamm.occupancy.possible_blocks import steps_of_block_size
 from cudamm.tuning.best_choice import is_asked, resolve
 from cudamm.tuning.place import of_architecture
 
@@ -67,7 +68,24 @@ class OccupancyRequest:
             NoDeviceError: there is no nvcc, or it cannot compile for an architecture.
         """
         found = self._without_answers(progress)
-        return add_answers(found, self.architectures, self.questions, self.carveout_percent)
+        return add_answers(
+            found, self.architectures, self.questions, self.carveout_percent, self._other_blocks
+        )
+
+    def _other_blocks(self, architecture: Architecture, result: OccupancyResult) -> tuple[Step, ...] | None:
+        """Return the other blocks of a kernel that raise its occupancy; None for bare numbers."""
+        if result.method is None:
+            return None
+        problem_of_result = result.dtype, result.m, result.n, result.k
+        for variant, problem in (case for _, cases in self.groups for case in cases):
+            shape = problem.shape
+            if (variant.method.name, problem.element.name, shape.m, shape.n, shape.k) == (
+                result.method, *problem_of_result,
+            ):  # fmt: skip
+                values = tuple((name, result.params[name]) for name, _ in variant.values)
+                case = Variant(variant.method, values), problem
+                return steps_of_block_size(architecture, case, result, self.fmad, self.carveout_percent)
+        return ()
 
     def _without_answers(self, progress: Progress) -> Iterator[OccupancyResult]:
         if self.numbers is not None:

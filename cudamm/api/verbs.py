@@ -14,7 +14,6 @@ from cudamm.analysis.trace import TraceResult
 from cudamm.api.bare_numbers import bare_numbers
 from cudamm.api.chosen_baseline import chosen_baseline
 from cudamm.api.defaults import (
-    LARGER_SIZES,
     LARGEST_SEED,
     MOST_RUNS,
     MOST_SCALE,
@@ -22,10 +21,8 @@ from cudamm.api.defaults import (
     MOST_SMS,
     MOST_WARMUP,
     OCCUPANCY_ARCH,
-    SQUARE_SIZES,
     TIMED_SIZES,
     TRACE_ARCH,
-    VERIFIED_SIZES,
 )
 from cudamm.api.occupancy_request import occupancy_request
 from cudamm.api.python_values import (
@@ -55,8 +52,9 @@ from cudamm.devices.find_device import host
 from cudamm.execution.prepare import Progress
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import find_architecture
-from cudamm.kernels.chosen_cases import cases_of_supported_types, usual_sizes
+from cudamm.kernels.chosen_cases import cases_of_supported_types
 from cudamm.kernels.input_kinds import NOT_VERIFIED, named_kind
+from cudamm.kernels.usual_sizes import own_sizes_not_run, usual_sizes
 from cudamm.occupancy.occupancy_questions import Questions
 from cudamm.occupancy.occupancy_result import OccupancyResult
 from cudamm.output import bench_table, occupancy_output, trace_table, verify_table
@@ -201,7 +199,7 @@ def verify(
         methods, params, device, fmad, seed, allow_precision, progress, header: as for `bench`.
         inputs: as for `bench`, without `zeros`.
         timeout_s: as for `bench`; None: 60, or 10 on the CPU device up to 256x256x256.
-        n, shape: as for `bench`. Without both six awkward shapes, from 1x1x1 to 127x128x1.
+        n, shape: as for `bench`. Without both awkward shapes from 1x1x1 on, as `cudamm verify` chooses them.
         dtype: as for `bench`; if it is not given, every type that a method has.
         alpha, beta: values of the arguments `alpha` and `beta` of a kernel that computes alpha A B + beta C;
             unless beta is 0, C is random before each launch.
@@ -213,7 +211,8 @@ def verify(
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), element_types(dtype), whole("seed", seed, 0, LARGEST_SEED)
     variants = chosen.variants()
-    sizes = sizes or usual_sizes(variants, VERIFIED_SIZES, SQUARE_SIZES, LARGER_SIZES)
+    own_sizes = own_sizes_not_run(variants, sizes)
+    sizes = sizes or usual_sizes(variants)
     scale = (
         real("alpha", alpha, MOST_SCALE, negative=True),
         real("beta", beta, MOST_SCALE, negative=True),
@@ -226,7 +225,7 @@ def verify(
     with WorkerExecutor(device, limit_s) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
-        results = verify_all(worker, wanted, fmad, progress or _no_progress, observed_cause)
+        results = verify_all(worker, wanted, fmad, progress or _no_progress, observed_cause, advises=True)
         verified = list({result.position: result for result in results}.values())  # the last of each
 
     def render(console: Console, results: Sequence[Result]) -> None:
@@ -235,7 +234,7 @@ def verify(
     def rows(result: Result) -> list[dict[str, Any]]:
         return [result.verify_record()]
 
-    return Results(verified, info, _with_note(info, [*left_out, *remarks]), rows, render)
+    return Results(verified, info, _with_note(info, [*left_out, *remarks, *own_sizes]), rows, render)
 
 
 def trace(

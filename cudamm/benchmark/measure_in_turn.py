@@ -27,9 +27,10 @@ from cudamm.benchmark.sampling_policy import (
     samples_per_turn,
 )
 from cudamm.benchmark.theoretical_rates import not_below_theoretical
+from cudamm.benchmark.verify import verified_in_time
 from cudamm.devices.device import Ceilings, Target
 from cudamm.devices.gpu_device import GpuTarget
-from cudamm.errors import KernelError
+from cudamm.errors import KernelError, UnfinishedError
 from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.execution.executor import LocalExecutor, Report, SampleBatch
 
@@ -178,6 +179,9 @@ class _Benchmark:
         self._report(f"finalist {candidate.case.title}" if self._is_final else candidate.case.title)
         try:
             ended = step(candidate)
+        except UnfinishedError as error:
+            self._medians.discard(candidate.case.position)
+            result = self._without_samples(candidate, "skipped", str(error))
         except KernelError as error:
             self._medians.discard(candidate.case.position)
             result = self._without_samples(candidate, "failed", str(error))
@@ -202,7 +206,7 @@ class _Benchmark:
         if isinstance(case.compiled, KernelError):
             raise case.compiled
         if self._settings.verify:
-            candidate.verdict = self._executor.verify(case, thorough=False)
+            candidate.verdict = verified_in_time(self._executor, case, thorough=False)
             if not candidate.verdict.correct:
                 raise KernelError(candidate.verdict.reason)
         if is_untimed(case, self._settings):

@@ -30,6 +30,8 @@ Size = Annotated[int, Meta(ge=1, le=10**9)]
 Count = Annotated[int, Meta(ge=0, lt=10**15)]
 
 Amount = Annotated[float, Meta(ge=0, lt=1e15)]
+
+Share = Annotated[float, Meta(ge=0, le=1)]
 """A time, clock or rate. 10¹⁵ ms are 30,000 years; sums of such times stay finite."""
 
 LEAST_AMOUNT = 1e-12
@@ -101,23 +103,31 @@ class ExactFigures:
         arch: the architecture, such as `sm_80`; counts of memory depend on it as far as nvcc merges accesses.
         gpu: a GPU of that architecture.
         nvcc: the build of nvcc that decided registers and merged accesses; empty if there was no nvcc.
-        sectors_per_global_load: sectors of 32 bytes of a warp's load from global memory, on average.
-        wavefronts_per_shared_load: wavefronts of a warp's load from shared memory, on average.
+        sectors_per_1000_multiply_adds: sectors of 32 bytes that all accesses to global memory touch, for each
+            1000 multiply-adds of the product; padding adds accesses only.
+        share_of_ideal_sectors: the fewest sectors that can contain the bytes used, over the sectors.
+        wavefronts_per_1000_multiply_adds: the same for the wavefronts of all accesses to shared memory.
+        share_of_ideal_wavefronts: the wavefronts without bank conflicts, over the wavefronts.
+        memory_instructions_per_1000_multiply_adds: the same for the loads, stores and atomic operations that
+            warps execute on global and shared memory.
         operations_per_byte: operations of the product, over the bytes that threads load from global memory.
         shared_bytes_per_block: static and dynamic.
         occupancy: active warps over the warps that a multiprocessor has room for.
-        unknown: why figures are None; empty if the kernel has no such accesses.
+        unknown: which figures are None, and why; empty if the kernel has no such accesses.
     """
 
     arch: str
     gpu: str
     nvcc: str = ""
-    sectors_per_global_load: Amount | None = None
-    wavefronts_per_shared_load: Amount | None = None
+    sectors_per_1000_multiply_adds: Amount | None = None
+    share_of_ideal_sectors: Share | None = None
+    wavefronts_per_1000_multiply_adds: Amount | None = None
+    share_of_ideal_wavefronts: Share | None = None
+    memory_instructions_per_1000_multiply_adds: Amount | None = None
     operations_per_byte: Amount | None = None
     registers_per_thread: Count | None = None
     shared_bytes_per_block: Count | None = None
-    occupancy: Annotated[float, Meta(ge=0, le=1)] | None = None
+    occupancy: Share | None = None
     unknown: tuple[str, ...] = ()
 
 
@@ -143,6 +153,8 @@ class Result:
         position: position of the case among all requested cases.
         chosen_by: how method and parameters were chosen for `best`; empty if `best` was not asked for.
         inputs: kind of the random inputs; files of older versions do not name it.
+        right_where: the sizes at which a kernel that is wrong here is right, in words; empty if they are not
+            known.
         exact: exact figures of a kernel that was executed without a GPU; None if they were not computed.
     """
 
@@ -168,6 +180,7 @@ class Result:
     column_major: tuple[MatrixName, ...] = ()
     device: Annotated[str, Meta(max_length=100)] = ""
     is_final: bool = False
+    right_where: str = ""
 
     def __post_init__(self) -> None:
         """Replace the empty kind of inputs by the one that older versions had."""
@@ -235,7 +248,8 @@ class Result:
 
     def verify_record(self) -> dict[str, Any]:
         """Return the row of a `cudamm.verify/1` file."""
-        return self._plain_fields() | self._verdict_fields()
+        right_where = {"right_where": self.right_where} if self.right_where else {}
+        return self._plain_fields() | self._verdict_fields() | right_where
 
     def _plain_fields(self) -> dict[str, Any]:
         fields = {name: getattr(self, name) for name in _PLAIN_FIELDS}
@@ -250,7 +264,18 @@ def _field_names(kind: type[Any], excluded: Collection[str]) -> tuple[str, ...]:
 
 
 _PLAIN_FIELDS = _field_names(
-    Result, excluded=("timing", "verdict", "source", "identity", "position", "chosen_by", "exact", "is_final")
+    Result,
+    excluded=(
+        "timing",
+        "verdict",
+        "source",
+        "identity",
+        "position",
+        "chosen_by",
+        "exact",
+        "is_final",
+        "right_where",
+    ),
 )
 _TIMING_FIELDS = _field_names(Timing, excluded=())
 _VERDICT_FIELDS = _field_names(Verdict, excluded=("reason", "launch_ms"))

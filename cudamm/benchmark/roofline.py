@@ -3,16 +3,14 @@
 S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for multicore
 architectures", Communications of the ACM 52 (2009). Attainable rate = min(peak, intensity x bandwidth).
 
-A method has two intensities, each a number of operations per byte:
+An intensity is a number of operations per byte that the threads load from global memory:
 
-- The requested intensity counts the bytes that all threads load, each load of each thread, as Programming
-  Massively Parallel Processors does in chapter 5. Tiling improves this intensity. Part of the loads does not
-  reach device memory, because of caches and because threads of a warp load the same bytes. Therefore a
-  measured rate may lie above this roof.
-  For a user's kernel whose header does not contain these bytes, the bytes of the sectors that `trace` counts
-  take their place: a sector that several threads of a warp load counts once.
-- The compulsory intensity counts A and B read once and C written once. No kernel moves fewer bytes, so no
-  rate from a cold cache lies above this roof.
+- The requested intensity counts each load of each thread, as Programming Massively Parallel Processors does
+  in chapter 5. The bytes are those of the kernel's header, or `trace` counts them. Tiling improves this
+  intensity. Part of the loads does not reach device memory, because of caches and because threads of a warp
+  load the same bytes. Therefore a measured rate may lie above this roof.
+- The compulsory intensity counts A and B, each loaded once. No kernel loads fewer bytes, so no rate from a
+  cold cache lies above this roof.
 """
 
 from __future__ import annotations
@@ -291,9 +289,10 @@ class RooflineResult:
 
     Attributes:
         operations: number of operations of the product, padding not counted.
-        traffic: bytes that a launch requests by the method's header, else bytes of the sectors that `trace`
-            counted; None if neither is known.
-        compulsory_bytes: bytes of A, B and C, padding not counted.
+        traffic: bytes that a launch requests, by the method's header or as `trace` counted them; None if
+            neither is known.
+        compulsory_bytes: bytes of A and B, padding not counted.
+        least_store_bytes: bytes of C, padding not counted.
         requested: the bound at operations / bytes loaded; None if the bytes are unknown.
         compulsory: the bound at operations / compulsory_bytes.
         peak: the peak that bounds the rate.
@@ -314,6 +313,7 @@ class RooflineResult:
     operations: int
     traffic: Traffic | None
     compulsory_bytes: int
+    least_store_bytes: int
     requested: Bound | None
     compulsory: Bound
     peak: Peak
@@ -335,6 +335,11 @@ class RooflineResult:
         """Return the operations over the bytes that a launch loads and stores; None if they are unknown."""
         traffic = self.traffic
         return None if traffic is None else self.operations / (traffic.load_bytes + traffic.store_bytes)
+
+    @property
+    def compulsory_intensity_with_stores(self) -> float:
+        """Return the operations over the bytes of A, B and C."""
+        return self.operations / (self.compulsory_bytes + self.least_store_bytes)
 
     @property
     def share_of_bound(self) -> float | None:
@@ -368,7 +373,7 @@ class RooflineResult:
             "operations": self.operations,
             "load_bytes": traffic and traffic.load_bytes,
             "store_bytes": traffic and traffic.store_bytes,
-            "bytes_from": traffic and ("trace" if traffic.in_sectors else "header"),
+            "bytes_from": traffic and ("trace" if traffic.is_counted else "header"),
             "intensity": requested and requested.intensity,
             "intensity_with_stores": self.intensity_with_stores,
             "bound_gflops": requested and requested.gflops,
@@ -379,6 +384,7 @@ class RooflineResult:
             "peak_gflops": self.peak.gflops,
             "compulsory_bytes": self.compulsory_bytes,
             "compulsory_intensity": compulsory.intensity,
+            "compulsory_intensity_with_stores": self.compulsory_intensity_with_stores,
             "compulsory_bound_gflops": compulsory.gflops,
             "compulsory_bound_share_of_peak": compulsory.share_of_peak,
             "compulsory_region": compulsory.region,
@@ -462,7 +468,8 @@ def _result(
         status, reason = "skipped", str(error)
     if measured_result is not None:
         status, reason = measured_result.status, measured_result.reason
-    compulsory_bytes = shape.bytes_of(element)
+    least_store_bytes = shape.m * shape.n * element.bytes_of["C"]
+    compulsory_bytes = shape.bytes_of(element) - least_store_bytes
     peak = roofline.peak_of(variant.method, element)
     ceiling = float(variant.method.ceiling) if element.name == "float32" else 1.0
     return RooflineResult(
@@ -477,6 +484,7 @@ def _result(
         traffic=traffic,
         why_not_counted=counted if isinstance(counted, str) else "",
         compulsory_bytes=compulsory_bytes,
+        least_store_bytes=least_store_bytes,
         requested=roofline.bound(shape.flops / traffic.load_bytes, ceiling, peak) if traffic else None,
         compulsory=roofline.bound(shape.flops / compulsory_bytes, ceiling, peak),
         peak=peak,

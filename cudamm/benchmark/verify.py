@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cudamm.benchmark.result import Result, Status, result_of_case
-from cudamm.errors import DeviceLostError, HangError, KernelError
+from cudamm.errors import DeviceLostError, HangError, KernelError, UnfinishedError, UsageError
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
+from cudamm.execution.duration_estimate import Estimate, estimate
 from cudamm.execution.executor import Executor, Executors, LocalExecutor, Report
 from cudamm.execution.executor_group import device_threads
-from cudamm.execution.prepare import Progress, in_turn, prepare
+from cudamm.execution.prepare import Progress, case_at, in_turn, prepare
 from cudamm.execution.shared_cases import SharedCases
 from cudamm.execution.usual_causes import ENDS_EARLY
-from cudamm.execution.worker_executor import SMALL_WORK
+from cudamm.execution.where_right import where_right
+from cudamm.execution.worker_executor import SMALL_WORK, TIMEOUT_S
+from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
 
@@ -25,6 +31,9 @@ LookAgain = Callable[[Case, Verdict], str]
 VERIFIED_AT_ONCE = 8
 """Number of cases that a device takes at once."""
 
+MOST_PARTLY_WRONG = 8
+"""Maximum number of wrong kernels of which the sizes are looked for at which they are right."""
+
 
 def verify_all(
     executors: Executors,
@@ -32,6 +41,8 @@ def verify_all(
     fmad: bool,
     progress: Progress,
     look_again: LookAgain | None = None,
+    *,
+    advises: bool = False,
 ) -> Iterator[Result]:
     """Verify each case, and yield each result as soon as it is complete.
 
@@ -40,21 +51,36 @@ def verify_all(
     Args:
         look_again: is called for a user's kernel that is wrong on the CPU device, if no result shows why; and
             for one that adds to C, which blocks may do at the same time on a GPU.
+        advises: skip a case that would take longer than the time limit, and look for the sizes at which a
+            wrong kernel is right.
 
     Raises:
         UsageError, NoDeviceError: the request is impossible; raised before anything is launched.
     """
     prepared = prepare(executors, cases, fmad, progress, verified=True)
-    verification = _Verification(SharedCases(in_turn(prepared, progress)))
+    verification = _Verification(SharedCases(in_turn(prepared, progress)), advises)
     with device_threads(executors) as threads:
         yield from threads.run(verification.run, verification.cases.may_have_any)
+        for (case, _), text in threads.share(verification.partly_wrong(), _where_right):
+            yield verification.updated(case, right_where=text)
     if look_again is None:
         return
     for case, verdict in _to_look_at(verification.doubtful):
         cause = look_again(case, verdict)
         if cause:
             verdict = dataclasses.replace(verdict, correct=False).because_of(cause)
-            yield result_of_case(case, "failed", verdict.reason, verdict=verdict, device="cpu")
+            yield verification.updated(
+                case, status="failed", reason=verdict.reason, verdict=verdict, device="cpu"
+            )
+
+
+def is_success(results: Sequence[Result]) -> bool:
+    """Return whether nothing failed, and a case ran that shows more than the product of two numbers."""
+    if any(result.status == "failed" for result in results):
+        return False
+    ran = [result for result in results if result.status == "ok"]
+    is_whole = len(ran) == len(results)
+    return bool(ran) and (is_whole or any(max(r.m, r.n, r.k) > 1 for r in ran))
 
 
 @dataclass(frozen=True)
@@ -78,28 +104,38 @@ class _VerifyInTurn:
 
     Attributes:
         hung: the shape at which a variant hung earlier.
+        advises: as for `verify_all`.
     """
 
     hung: Mapping[Variant, Shape]
+    advises: bool
 
     def __call__(self, executor: LocalExecutor, cases: Iterable[Case], report: Report) -> Iterator[_Verified]:
         hung = dict(self.hung)
         for case in cases:
             report(case.title)
-            verified = _verified(executor, case, hung.get(case.variant))
+            verified = _verified(executor, case, hung.get(case.variant), self.advises)
             if verified.has_hung:
                 hung[case.variant] = case.problem.shape
             yield verified
 
 
-def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None) -> _Verified:
+def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None, advises: bool) -> _Verified:
     if case.skipped:
         return _Verified(case.position, result_of_case(case, "skipped", case.skipped))
     if hung_at is not None and hangs_too(hung_at, case.problem.shape):
         return _Verified(case.position, result_of_case(case, "skipped", f"not run: it hung at {hung_at}"))
     device = "cpu" if case.on_host else executor.target.info.spec
+    if isinstance(case.compiled, KernelError) and case.launch is None:
+        verdict = _not_launched(case, str(case.compiled))
+        return _Verified(
+            case.position, result_of_case(case, "failed", verdict.reason, verdict=verdict, device=device)
+        )
     try:
-        verdict = executor.verify(case, thorough=True)
+        verify = functools.partial(verified_in_time, executor) if advises else executor.verify
+        verdict = verify(case, thorough=True)
+    except UnfinishedError as error:
+        return _Verified(case.position, result_of_case(case, "skipped", str(error)))
     except KernelError as error:
         result = result_of_case(case, "failed", str(error), verdict=Verdict(False, str(error)), device=device)
         has_hung = isinstance(error, HangError) and not case.variant.method.builtin
@@ -107,6 +143,89 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None) -> _Ve
     status: Status = "ok" if verdict.correct else "failed"
     result = result_of_case(case, status, verdict.reason, verdict=verdict, device=device)
     return _Verified(case.position, result, verdict)
+
+
+def _not_launched(case: Case, why: str) -> Verdict:
+    """Return the verdict on a case that cannot be launched. At the program's own size, that is the cause."""
+    is_own = case.variant.method.program_size == case.problem.shape.extents
+    return Verdict(False).because_of(f"the program's own size {why}") if is_own else Verdict(False, why)
+
+
+def takes_too_long(expected: Estimate) -> str:
+    """Return why a case is not run, with the options that run it or a smaller one."""
+    return f"{expected} (--timeout {math.ceil(1.5 * expected.seconds)} allows it)"
+
+
+def verified_in_time(executor: LocalExecutor, case: Case, *, thorough: bool) -> Verdict:
+    """Return the verdict on a case, as `LocalExecutor.verify`, unless it would take too long here.
+
+    Raises:
+        UnfinishedError: the estimate exceeds the time limit, or the kernel, which ends at smaller sizes, did
+            not answer in time.
+        KernelError: the case cannot be launched, or hangs.
+    """
+    limit_s = executor.timeout_s or TIMEOUT_S
+    expected = estimate_of(executor, case, limit_s, thorough=thorough)
+    if expected is not None and expected.seconds > limit_s:
+        raise UnfinishedError(takes_too_long(expected))
+    try:
+        return executor.verify(case, thorough=thorough)
+    except HangError as error:
+        if expected is None:
+            raise
+        raise UnfinishedError(f"not verified: {error}; {expected}") from None
+
+
+def estimate_of(
+    executor: LocalExecutor, case: Case, limit_s: float, *, thorough: bool = True
+) -> Estimate | None:
+    """Return the estimated duration of verifying a large case on the CPU device.
+
+    None if the case needs no estimate, or if the kernel fails at smaller sizes too.
+
+    Raises:
+        HangError: the kernel hangs at a smaller size too.
+    """
+    if case.execution != "emulated" or isinstance(case.compiled, KernelError):
+        return None
+
+    def measure(shape: Shape) -> float | None:
+        # The time of the launches, without that of starting a process, which is the same at each size.
+        try:
+            launched_ms = executor.verify(case_at(case, shape), thorough=thorough).launch_ms
+        except UnfinishedError:
+            return None
+        except HangError as error:
+            raise HangError(f"at {shape}: {error}") from None
+        except DeviceLostError:
+            raise
+        except (KernelError, UsageError):
+            return None
+        return (1.5 if thorough else 1.0) * launched_ms / 1e3 or None  # one of three launches is not counted
+
+    return estimate(case.problem.shape, measure, limit_s)
+
+
+@dataclass(frozen=True)
+class _FindWhereRight:
+    """Work for `Executor.carry_out`: find the sizes at which a kernel is right, in words.
+
+    Attributes:
+        known: shapes at which it was run, and whether it was right.
+    """
+
+    known: Mapping[Shape, bool]
+
+    def __call__(self, executor: LocalExecutor, cases: Iterable[Case], report: Report) -> Iterator[str]:
+        for case in cases:
+            found = where_right(executor, case, self.known)
+            yield str(found) if found is not None else ""
+
+
+def _where_right(executor: Executor, wrong: tuple[Case, Mapping[Shape, bool]]) -> Iterator[str]:
+    """Yield the sizes at which a kernel is right, if there are any."""
+    case, known = wrong
+    yield from filter(None, executor.carry_out(_FindWhereRight(known), [case], _ignore))
 
 
 class _Verification:
@@ -117,10 +236,12 @@ class _Verification:
         doubtful: wrong products without a known cause, by variant.
     """
 
-    def __init__(self, cases: SharedCases) -> None:
+    def __init__(self, cases: SharedCases, advises: bool) -> None:
         self.cases = cases
+        self._advises = advises
         self.doubtful: dict[Variant, list[tuple[Case, Verdict]]] = {}
         self._hung: dict[Variant, Shape] = {}
+        self._ran: dict[tuple[Variant, ElementType], list[tuple[Case, Result]]] = {}
 
     def run(self, executor: Executor) -> Iterator[Result]:
         """Verify cases on a device until there are none."""
@@ -128,7 +249,9 @@ class _Verification:
         try:
             while self.cases.may_have_any():
                 taken = itertools.islice(self._taken(unfinished), VERIFIED_AT_ONCE)
-                for verified in executor.carry_out(_VerifyInTurn(dict(self._hung)), taken, _ignore):
+                for verified in executor.carry_out(
+                    _VerifyInTurn(dict(self._hung), self._advises), taken, _ignore
+                ):
                     self._look_at(unfinished.pop(verified.position), verified)
                     yield verified.result
         except DeviceLostError:
@@ -142,14 +265,39 @@ class _Verification:
             yield case
 
     def _look_at(self, case: Case, verified: _Verified) -> None:
-        """Remember a variant that hung, and a doubtful product."""
+        """Remember a variant that hung, a doubtful product, and what was right of a user's kernel."""
         method, verdict = case.variant.method, verified.verdict
+        if method.is_kernel and not method.builtin:
+            self._ran.setdefault((case.variant, case.problem.element), []).append((case, verified.result))
         if verified.has_hung:
             self._hung[case.variant] = case.problem.shape
         elif verdict is not None and case.target.has_thread_order:
             is_doubtful = verdict.correct is False or method.adds_to_zeros
             if is_doubtful and not method.runs_on_host and not method.builtin:
                 self.doubtful.setdefault(case.variant, []).append((case, verdict))
+
+    def partly_wrong(self) -> list[tuple[Case, Mapping[Shape, bool]]]:
+        """Return a case of each user's kernel that is wrong in a type, with the shapes at which it ran.
+
+        Empty if no advice is wanted, and if these are many, as in a sweep.
+        """
+        if not self._advises:
+            return []
+        found: dict[Variant, tuple[Case, Mapping[Shape, bool]]] = {}
+        for ran in self._ran.values():
+            known = {case.problem.shape: r.status == "ok" for case, r in ran if r.status in ("ok", "failed")}
+            wrong = [case for case, result in ran if result.status == "failed" and case.launch is not None]
+            first = min(wrong, key=lambda case: case.position, default=None)
+            if first and first.variant not in self._hung and not isinstance(first.compiled, KernelError):
+                found.setdefault(first.variant, (first, known))
+        return list(found.values()) if len(found) <= MOST_PARTLY_WRONG else []
+
+    def updated(self, case: Case, **changes: Any) -> Result:
+        """Return the result of a case with changes, and remember it."""
+        ran = self._ran[case.variant, case.problem.element]
+        place = next(i for i, (of, _) in enumerate(ran) if of.position == case.position)
+        ran[place] = case, dataclasses.replace(ran[place][1], **changes)
+        return ran[place][1]
 
 
 def _ignore(doing: str) -> None:
@@ -171,8 +319,7 @@ def _to_look_at(
 
 def hangs_too(hung: Shape, shape: Shape) -> bool:
     """Return whether a kernel that did not answer in time at one shape is not worth running at another."""
-    work, asked = hung.m * hung.n * hung.k, shape.m * shape.n * shape.k
-    return work <= SMALL_WORK or asked >= work
+    return hung.work <= SMALL_WORK or shape.work >= hung.work
 
 
 def _is_of_vectors(shape: Shape) -> bool:

@@ -9,7 +9,6 @@ import click
 import cloup
 from cloup import option_group
 
-from cudamm.api.defaults import SQUARE_SIZES, VERIFIED_SIZES
 from cudamm.cli.documented_option import option
 from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
@@ -22,17 +21,12 @@ from cudamm.cli.shared_options import (
     verify_timeout_option,
 )
 from cudamm.errors import NoDeviceError, UsageError
+from cudamm.kernels.usual_sizes import VERIFIED_SIZES, usual_sizes
 
 if TYPE_CHECKING:
     from cudamm.analysis.check import Sanitize, SharedLimit
     from cudamm.execution.executor import Executor
     from cudamm.kernels.selection import Selection
-
-LARGER = "96x128x64"
-"""Shape with several blocks in both directions and complete tiles; the shapes of `verify` have none."""
-
-SIZES = (*VERIFIED_SIZES[1:], LARGER, VERIFIED_SIZES[0])
-"""Sizes in order: each mistake is reported at the first size that shows it, so the smallest is last."""
 
 DEFAULT_ARCH = "sm_90"
 """Architecture whose limit of shared memory per block counts, if none is named."""
@@ -42,7 +36,7 @@ SANITIZER = "compute-sanitizer"
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(", ".join(SIZES), "float32", seed_option, *scale_options)
+@problem_options(", ".join(VERIFIED_SIZES), "float32", seed_option, *scale_options)
 @option_group(
     "Checking",
     option(
@@ -95,7 +89,7 @@ def check_command(
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import Session
     from cudamm.execution.worker_executor import TIMEOUT_S, WorkerExecutor
-    from cudamm.kernels.chosen_cases import kernels_of, usual_sizes
+    from cudamm.kernels.chosen_cases import kernels_of
     from cudamm.output import check_text
     from cudamm.tuning.fitted_cases import fitted
     from cudamm.tuning.place import on_host
@@ -106,7 +100,7 @@ def check_command(
     chosen = asked_cases(
         variants,
         selection.is_named,
-        sizes or usual_sizes(variants, SIZES, SQUARE_SIZES),
+        sizes or usual_sizes(variants),
         dtypes,
         seed,
         quiet=outputs.quiet,
@@ -120,7 +114,14 @@ def check_command(
         with Session[CheckResult](SCHEMA, outputs, target.info) as session:
             session.collect(
                 lambda report_progress: check_all(
-                    worker, chosen, fmad, limit, report_progress, sanitize, timeout_s or TIMEOUT_S
+                    worker,
+                    chosen,
+                    fmad,
+                    limit,
+                    report_progress,
+                    sanitize,
+                    timeout_s or TIMEOUT_S,
+                    advises=True,
                 )
             )
             session.add_tables(check_text.render)
@@ -128,7 +129,8 @@ def check_command(
             mistakes = [row for result in session.results for row in result.mistake_records()]
             cases = [result.record() for result in session.results]
             session.write(mistakes, map(check_text.csv_record, mistakes), checked=cases)
-            return session.exit_status(all(result.all_well for result in session.results))
+            was_checked = any(result.status != "skipped" for result in session.results)
+            return session.exit_status(was_checked and all(result.all_well for result in session.results))
 
 
 def _shared_limit(arch: str | None) -> SharedLimit:

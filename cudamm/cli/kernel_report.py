@@ -44,8 +44,8 @@ def report_kernel(
     """
     from cudamm.api.traceable_cases import traceable_cases
     from cudamm.cli.asked_cases import asked_cases
-    from cudamm.cli.check_command import SIZES
     from cudamm.devices.find_device import host
+    from cudamm.kernels.usual_sizes import usual_sizes
     from cudamm.output.document import document
     from cudamm.output.page.kernel_page import kernel_page
 
@@ -62,7 +62,7 @@ def report_kernel(
     (variant,) = variants
     traced_cases, _, _ = traceable_cases(variants, lambda method: True, sizes, dtypes, 0, architecture.name)
     types = [traced_cases[0][1].element.name]
-    checked_cases = asked_cases(variants, lambda method: True, SIZES, types)
+    checked_cases = asked_cases(variants, lambda method: True, usual_sizes(variants), types)
     with AllAtOnce(outputs) as output:
         report = _made(checked_cases, traced_cases, architecture, fmad, timeout_s)
         options = {"size": str(traced_cases[0][1].shape), "arch": str(architecture), "fmad": fmad}

@@ -54,12 +54,18 @@ def measure_and_show(
     from cudamm.benchmark.finalists import key_of, to_measure_again
     from cudamm.benchmark.result import SCHEMA, bench_record_among
     from cudamm.cli.session import LiveSession
+    from cudamm.devices.observe import TIMEOUT_S
     from cudamm.kernels.architecture import find_architecture
     from cudamm.output.plots.result_charts import drawing_of
     from cudamm.output.results_view import BASELINE, results_view
 
     architecture = find_architecture(measuring.arch)
     info = executors.target.info
+    if outputs.plot is not None and _are_untimed(info.kind, cases, settings):
+        raise UsageError(
+            f"--plot {outputs.plot} draws times, and kernels have times on a GPU only: run this command on a "
+            "machine with a GPU; --times adds those of the CPU device, which say nothing about a GPU"
+        )
     options = _options(measuring, settings) | {"times": settings.times or info.kind == "gpu"}
     kept, records = _resumed(outputs.resume, executors.target, options, cases, settings)
     unmeasured = {key_of(problem) for position, (_, problem) in enumerate(cases) if position not in kept}
@@ -80,9 +86,11 @@ def measure_and_show(
         executors.dismiss()
         if any(lacks_figures(result, architecture) for result in session.results):
             results = list(session.results)
+            # A few blocks are traced, also of a size that `--timeout` does not allow to verify.
+            block_timeout_s = max(measuring.timeout_s, TIMEOUT_S)
             session.collect(
                 lambda report_progress: with_exact_figures(
-                    results, cases, architecture, settings.fmad, report_progress, measuring.timeout_s
+                    results, cases, architecture, settings.fmad, report_progress, block_timeout_s
                 )
             )
         view = results_view(info.name, session.results, baseline or BASELINE)
@@ -94,6 +102,15 @@ def measure_and_show(
             session.add_remarks([NOT_VERIFIED])
         session.finish()
         return session.exit_status(all(result.status != "failed" for result in session.results))
+
+
+def _are_untimed(device_kind: str, cases: Cases, settings: Settings) -> bool:
+    """Return whether no case is timed, because the CPU device executes all of them."""
+    return (
+        device_kind == "cpu"
+        and not settings.times
+        and not any(variant.method.runs_on_host for variant, _ in cases)
+    )
 
 
 def _options(measuring: Measuring, settings: Settings) -> dict[str, Any]:

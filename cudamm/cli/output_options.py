@@ -62,7 +62,12 @@ class OutputOptions:
     verbose: bool = False
 
     def __post_init__(self) -> None:
-        """Raise UsageError if a name is empty, or if two of the files are the same."""
+        """Check the names before a command does any work.
+
+        Raises:
+            UsageError: a name is empty, two of the files are the same, or `--plot` names no picture.
+            NoDeviceError: the library that draws charts is missing.
+        """
         options: dict[str, str] = {}
         for option_name, path in self._named.items():
             check_named(option_name, path)
@@ -74,6 +79,10 @@ class OutputOptions:
                 raise UsageError(f"{options[key]} and {option_name} are both {name}: choose two files")
             options[key] = option_name
         self._check_files_beside(options)
+        if self.plot is not None:
+            from cudamm.output.plots.plot import check_plot
+
+            check_plot(self.plot)
 
     @staticmethod
     def _check_files_beside(options: Mapping[str, str]) -> None:

@@ -14,6 +14,7 @@ from cudamm.cli.documented_option import option
 from cudamm.cli.output_options import PLOT, OutputOptions, output_options
 from cudamm.cli.shared_options import seed_option, several_devices_options
 from cudamm.courses import NAMES
+from cudamm.errors import UsageError
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executor, Executors
@@ -61,8 +62,9 @@ def reproduce_command(
     all        all five
 
     The figures were published for older GPUs. A conclusion that does not hold here is a finding, not a
-    failure: the exit status is 1 only if a kernel failed or was wrong. The CPU device confirms launches,
-    arithmetic and results, but not times. Of several devices, each runs whole courses.
+    failure: the exit status is 1 only if a kernel failed or was wrong. Without a GPU nothing is timed:
+    launches, arithmetic and results are confirmed, and what needs a GPU is named. Of several devices, each
+    runs whole courses.
     """
     from cudamm.kernels.problem import parse_shape
 
@@ -79,6 +81,11 @@ def reproduce_command(
         from cudamm.output import reproduce_table as tables
 
         info = executors.target.info
+        if outputs.plot is not None and info.kind != "gpu":
+            raise UsageError(
+                f"--plot {outputs.plot} draws times, and reproduce times nothing without a GPU: run this "
+                "command on a machine with a GPU"
+            )
         has_several = len(executors.members) > 1
 
         def setting_of(executor: Executor) -> Setting:

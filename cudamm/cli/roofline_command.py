@@ -151,7 +151,7 @@ def roofline_command(
     On a GPU, the methods and the roofs are measured, and each rate is compared with its bound. For a GPU that
     is named (--gpu) or described by its numbers (--peak and --bandwidth, or --arch and clocks) only bounds
     are printed; add --device gpu to measure the methods as well. If the header of your kernel has no field
-    `traffic`, the sectors that `trace` counts take its place.
+    `traffic`, the bytes that `trace` counts take its place.
 
     \b
     cudamm roofline -m tiled --block all --theoretical  roofs from its clocks

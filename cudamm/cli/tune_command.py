@@ -28,7 +28,7 @@ from cudamm.cli.shared_options import (
     several_devices_options,
     where_option,
 )
-from cudamm.errors import UsageError
+from cudamm.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executors
@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from cudamm.tuning.search import Request
     from cudamm.tuning.tuned_store import Entry, Store
 
-_NOT_STORED = (
-    "no parameters are stored: run this command on a machine with a GPU. Without a GPU, cudamm trace and "
-    "cudamm occupancy compare variants"
+_NEEDS_GPU = (
+    "tune times variants on a GPU: run this command on a machine with one. Without a GPU, cudamm trace and "
+    "cudamm occupancy compare variants, and tune --device cpu verifies them"
 )
+
+_NOT_STORED = "no parameters are stored: the variants are verified, and not timed"
 
 
 @cloup.command()
@@ -101,7 +103,8 @@ def tune_command(
     If a method has few variants, all are tried. Otherwise some are drawn at random, and the neighbours of the
     best follow. At the end the two fastest are timed in turn. Only a verified variant can win.
 
-    Without a GPU, the variants are verified, and none wins: times on the CPU device are not those of a GPU.
+    This needs a GPU. With --device cpu, the variants are verified, and none wins: times on the CPU device are
+    not those of a GPU.
 
     \b
     cudamm tune --kernel my.cu -D TX=1:8:*2 -D TY=1:8:*2 --where 'TX*TY<=16'
@@ -111,7 +114,7 @@ def tune_command(
     if listed or forget:
         return _show_stored(selection, device_spec, outputs, forget)
 
-    from cudamm.cli.asked_cases import asked_cases
+    from cudamm.cli.asked_cases import asked_cases, print_remarks
     from cudamm.kernels.chosen_cases import kernels_of, restricted, restrictions_of, supported_cases
     from cudamm.tuning.tuned_store import Store
 
@@ -125,6 +128,10 @@ def tune_command(
         from cudamm.tuning.search import Request
 
         info = executors.target.info
+        if info.kind != "gpu":
+            if device_spec == "auto":
+                raise NoDeviceError("; ".join(filter(None, (_NEEDS_GPU, info.note))))
+            print_remarks([_NOT_STORED], outputs.quiet)
         shapes = sizes or (TIMED_SIZES[info.kind],)
         asked = asked_cases(
             variants, selection.is_named, shapes, dtypes, seed, quiet=outputs.quiet, inputs=inputs
@@ -184,8 +191,6 @@ def _tune_and_show(
                 ["again:", *(f"    {tables.command(entry, device_spec)}" for entry in as_given)]
             )
         session.add_remarks([*remarks, *executors.losses])
-        if store is None:
-            session.add_remarks([_NOT_STORED])
         session.add_remarks(
             [
                 f"not stored, because a faster one was found on {entry.date[:10]}: {tables.command(entry)}"

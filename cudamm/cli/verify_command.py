@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import cloup
 from cloup import option_group
 
-from cudamm.api.defaults import LARGER_SIZES, SQUARE_SIZES, VERIFIED_SIZES
 from cudamm.cli.chosen_devices import run_on_devices, useful_devices
 from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.output_options import OutputOptions, output_options
@@ -22,6 +21,7 @@ from cudamm.cli.shared_options import (
     several_devices_option,
     verify_timeout_option,
 )
+from cudamm.kernels.usual_sizes import VERIFIED_SIZES, own_sizes_not_run, usual_sizes
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executors
@@ -71,10 +71,9 @@ def verify_command(
     """
     from cudamm.analysis.check import observed_cause
     from cudamm.benchmark.result import VERIFY_SCHEMA
-    from cudamm.benchmark.verify import verify_all
+    from cudamm.benchmark.verify import is_success, verify_all
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import LiveSession
-    from cudamm.kernels.chosen_cases import usual_sizes
     from cudamm.output import verify_table as tables
     from cudamm.tuning.fitted_cases import fitted_to
 
@@ -82,7 +81,7 @@ def verify_command(
     chosen = asked_cases(
         variants,
         selection.is_named,
-        sizes or usual_sizes(variants, VERIFIED_SIZES, SQUARE_SIZES, LARGER_SIZES),
+        sizes or usual_sizes(variants),
         dtypes,
         seed,
         quiet=outputs.quiet,
@@ -97,11 +96,13 @@ def verify_command(
         cases, remarks = fitted_to(executors.target, chosen, selection.is_named)
         with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
             session.collect(
-                lambda report_progress: verify_all(executors, cases, fmad, report_progress, observed_cause)
+                lambda report_progress: verify_all(
+                    executors, cases, fmad, report_progress, observed_cause, advises=True
+                )
             )
             session.add_tables(lambda console, results: tables.render(console, info, results))
-            session.add_remarks([*remarks, *executors.losses])
+            session.add_remarks([*remarks, *own_sizes_not_run(variants, sizes), *executors.losses])
             session.finish()
-            return session.exit_status(all(result.status != "failed" for result in session.results))
+            return session.exit_status(is_success(session.results))
 
     return run_on_devices(device_spec, cluster, timeout_s, None, useful_devices(len(chosen)), outputs, verify)

@@ -115,7 +115,8 @@ def disassembled(program: Program, arch: str, *options: str) -> tuple[Cubin, str
         if completed.returncode != 0:
             reason = " ".join(completed.stderr.split())[:200] or f"status {completed.returncode}"
             raise NoDeviceError(
-                f"{disassembler} cannot read code for {arch} ({reason}); install a newer one: {_INSTALL}"
+                f"{disassembler} cannot read code for {arch} ({reason}); install a newer one: "
+                f"{INSTALL_NVDISASM}"
             )
         target.write_text(completed.stdout, encoding="utf-8", errors="surrogateescape")
 
@@ -130,7 +131,7 @@ def _version(disassembler: Path) -> str:
 
 LISTINGS: dict[Kind, Callable[[Program, str], Listing]] = {"ptx": ptx, "sass": sass}
 
-_INSTALL = "pip install nvidia-cuda-nvdisasm"
+INSTALL_NVDISASM = "pip install nvidia-cuda-nvdisasm"
 
 
 def nvdisasm() -> Path:
@@ -138,8 +139,8 @@ def nvdisasm() -> Path:
     path = find_nvdisasm(nvcc().path)
     if path is None:
         raise NoDeviceError(
-            f"nvdisasm, which reads machine code, was not found: {_INSTALL}, or install the CUDA toolkit "
-            "(cuobjdump alone is not enough, because it runs nvdisasm); --ptx works without nvdisasm"
+            f"nvdisasm, which reads machine code, was not found: {INSTALL_NVDISASM}, or install the CUDA "
+            "toolkit (cuobjdump alone is not enough, because it runs nvdisasm); --ptx works without nvdisasm"
         )
     return path
 

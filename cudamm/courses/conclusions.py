@@ -13,7 +13,7 @@ from cudamm.kernels.variant import variants
 EQUAL_WITHIN = 0.02
 """Relative difference below which two times count as equal."""
 
-EMULATED = "emulated times say nothing about a GPU"
+NEEDS_GPU = "only the times of a GPU can show it"
 
 
 def case(
@@ -69,10 +69,13 @@ def missing(outcomes: Sequence[Outcome], *labels: str) -> str:
         outcome = outcome_of(outcomes, label)
         if outcome is None:
             return f"{label} was not measured"
-        if not is_timed(outcome):
+        if outcome.result.status != "ok":
             return f"{label} has no time: {outcome.result.reason or outcome.result.status}"
         if outcome.result.execution == "emulated":
-            return EMULATED
+            return NEEDS_GPU
+        if not is_timed(outcome):
+            method = outcome.case.variant.method.name
+            return f"reproduce times nothing without a GPU, and cudamm bench -m {method} times {label}"
     return ""
 
 

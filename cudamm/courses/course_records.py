@@ -66,7 +66,7 @@ class Group:
     """Cases that are run together, with the same settings.
 
     Attributes:
-        is_timed: True if the cases are timed, False if they are only verified.
+        is_timed: True if the cases are timed on a machine with a GPU, False if they are only verified.
         why_not: function of the earlier outcomes that returns why the group is not run; empty if it is run.
     """
 

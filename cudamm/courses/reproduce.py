@@ -99,7 +99,7 @@ class _Course:
         self._attempts.append((plan, outcomes))
         for group in plan.groups:
             is_on_host = any(case.variant.method.runs_on_host for case in group.cases)
-            with host.used(alone=group.is_timed and is_on_host):
+            with host.used(alone=group.is_timed and is_on_host and setting.is_gpu):
                 for outcome in _run(executor, group, outcomes, report_progress, setting.is_gpu):
                     outcomes.append(outcome)
         self._is_complete = True
@@ -133,7 +133,7 @@ def _run(
         return
     cases = [(case.variant, case.problem) for case in group.cases]
     settings = group.settings
-    if group.is_timed:
+    if group.is_timed and is_gpu:
         results = measure.bench(executor, cases, settings, progress)
     else:
         results = verify.verify_all(executor, cases, settings.fmad, progress)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.courses.conclusions import (
-    EMULATED,
     EQUAL_WITHIN,
+    NEEDS_GPU,
     case,
     factor_text,
     faster,
@@ -75,13 +75,14 @@ def plan(setting: Setting, progress: Progress) -> Plan:
     for shape in shapes:
         cases = [_case(label, shape, setting) for label in METHODS]
         gpu_cases = tuple(c for c in cases if c.label not in HOST_LABELS)
-        groups.append(Group(gpu_cases, Settings() if setting.is_gpu else Settings(runs=5)))
+        groups.append(Group(gpu_cases))
         for host_case in (c for c in cases if c.label in HOST_LABELS):
             reason = functools.partial(_reason_to_skip, host_case)
             groups.append(Group((host_case,), Settings(runs=HOST_RUNS, warmup=0), why_not=reason))
     remarks = [
         "the slides' names: " + ", ".join(f"{label}: {name}" for label, name in SLIDES.items()),
-        f"LBLK = SBLK = {CMU_BLOCK_EDGE}; the host loops run {HOST_RUNS} times on one core",
+        f"LBLK = SBLK = {CMU_BLOCK_EDGE}"
+        + (f"; the host loops run {HOST_RUNS} times on one core" if setting.is_gpu else ""),
     ]
     if setting.shape is None and not setting.is_gpu:
         remarks.append(
@@ -202,7 +203,7 @@ def _order(name: str, at_size: str, outcomes: Sequence[Outcome], figures: dict[s
     """Conclude whether the methods have the recitation's order of speed; its ties may have any order."""
     timed = {o.case.label: times_ms([o])[0] for o in outcomes if is_timed(o) and o.case.label in figures}
     if any(o.result.execution == "emulated" for o in outcomes):
-        return Conclusion(name, None, f"{at_size}: the order of the methods: {EMULATED}")
+        return Conclusion(name, None, f"{at_size}: the order of the methods: {NEEDS_GPU}")
     if len(timed) < 2:
         return Conclusion(name, None, f"{at_size}: the order of the methods: fewer than two were measured")
     published_order = sorted(timed, key=lambda label: -figures[label].time_ms)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cudamm.benchmark.roofline import Bound, Roofline, bounds, given, measured
-from cudamm.benchmark.sampling_policy import Settings
-from cudamm.courses.conclusions import EMULATED, case, faster, is_timed, listed, outcome_of, right, square
+from cudamm.courses.conclusions import NEEDS_GPU, case, faster, is_timed, listed, outcome_of, right, square
 from cudamm.courses.course_occupancy import occupancies
 from cudamm.courses.course_records import (
     Conclusion,
@@ -70,7 +69,7 @@ def plan(setting: Setting, progress: Progress) -> Plan:
     )
     results, reason = occupancies(OF_NOTES, [timed_cases[-1]], progress)
     groups = (
-        Group(timed_cases, Settings() if setting.is_gpu else Settings(runs=5)),
+        Group(timed_cases),
         Group(awkward_cases, is_timed=False),
     )
     roofs = _roofs_here(setting)
@@ -159,7 +158,8 @@ def _rate_rows(bounds_here: dict[str, Bound], outcomes: Sequence[Outcome]) -> li
         if label in bounds_here:
             bound = bounds_here[label].gflops
             rows.append(Row(label, "bound here", "GFLOP/s", None, bound, size=size, status="computed"))
-        rows.append(Row(label, "rate", "GFLOP/s", None, rate, params=params, size=size, status=status))
+        quantity = "rate" if rate is not None else "verified"
+        rows.append(Row(label, quantity, "GFLOP/s", None, rate, params=params, size=size, status=status))
     return rows
 
 
@@ -195,10 +195,10 @@ def _below_roof(label: str, bound: Bound | None, outcomes: Sequence[Outcome]) ->
     """Conclude whether the measured rate stays below the bound at the kernel's intensity."""
     name = f"{_NAMES[label]}-below-its-bound"
     outcome = outcome_of(outcomes, label)
+    if outcome is not None and outcome.result.execution == "emulated":
+        return Conclusion(name, None, f"whether {label} stays below its roof: {NEEDS_GPU}")
     if outcome is None or not is_timed(outcome) or outcome.result.gflops is None:
         return Conclusion(name, None, f"whether {label} stays below its roof: the kernel has no time")
-    if outcome.result.execution == "emulated":
-        return Conclusion(name, None, f"whether {label} stays below its roof: {EMULATED}")
     if bound is None:
         return Conclusion(
             name, None, f"whether {label} stays below its roof: the roofs of this device are not known"

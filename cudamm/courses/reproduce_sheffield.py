@@ -75,7 +75,7 @@ def plan(setting: Setting, progress: Progress) -> Plan:
         course_case(EXACT + ANY_SIZE, "tiled", RECTANGLE),
     ]
     groups = (
-        Group(tuple(timed), Settings() if setting.is_gpu else Settings(runs=5)),
+        Group(tuple(timed)),
         Group((course_case(ANY_SIZE, "tiled", RECTANGLE),), is_timed=False),
         Group(tuple(exact), Settings(fmad=False), is_timed=False),
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cudamm.benchmark.sampling_policy import Settings
 from cudamm.courses.conclusions import case, faster, outcome_of, right, row_of, square
 from cudamm.courses.course_occupancy import occupancies
 from cudamm.courses.course_records import (
@@ -68,11 +67,10 @@ def plan(setting: Setting, progress: Progress) -> Plan:
         f"{shape} (M x N x K), TILE_WIDTH = {TILE_WIDTH}; the lecture states neither",
         f"the arithmetic of registers and latency is that of compute capability 1.0 ({OF_LECTURE.gpu})",
     )
-    settings = Settings() if setting.is_gpu else Settings(runs=5)
     tiled: list[OccupancyResult] = []
     if setting.is_gpu:
         tiled, _ = occupancies(setting.architecture, [c for c in cases if c.label == TILED], progress)
-    return Plan(setting, (Group(cases, settings),), {TILED: tiled}, remarks)
+    return Plan(setting, (Group(cases),), {TILED: tiled}, remarks)
 
 
 def conclude(planned: Plan, outcomes: Sequence[Outcome]) -> CourseReport:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from cudamm.benchmark.sampling_policy import Settings
-from cudamm.courses.conclusions import EMULATED, case, factor_text, is_timed, milliseconds, right, square
+from cudamm.courses.conclusions import NEEDS_GPU, case, factor_text, is_timed, milliseconds, right, square
 from cudamm.courses.course_records import Conclusion, CourseReport, Group, Outcome, Plan, Row, Setting, Source
 from cudamm.courses.published_figures import TSINGHUA_BLOCK_SIZE, TSINGHUA_FIGURES, TSINGHUA_TILE_SIZE, Figure
 from cudamm.execution.prepare import Progress
@@ -36,7 +36,7 @@ def plan(setting: Setting, progress: Progress) -> Plan:
         "fastest of its own report before the two are compared"
     ]
     if not setting.is_gpu:
-        remarks.append("the means of emulated runs are not compared")
+        remarks.append("without a GPU nothing is timed")
     return Plan(setting, (Group(cases, Settings(runs=RUNS)),), remarks=tuple(remarks))
 
 
@@ -96,7 +96,7 @@ def _sweep_ms(figures: Sequence[Figure], outcomes: Sequence[Outcome]) -> dict[in
     for figure in figures:
         outcome = next((o for o in outcomes if o.case.label == _label(figure)), None)
         if outcome is not None and outcome.result.execution == "emulated":
-            return EMULATED
+            return NEEDS_GPU
         mean_ms = _mean_ms(outcome) if outcome is not None else None
         if mean_ms is None:
             return f"{_label(figure)} has no time" if outcome is not None else f"{_label(figure)} was not run"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Status = Literal["ok", "warning", "error", "missing"]
+Status = Literal["ok", "warning", "error", "missing", "not needed"]
 Release = tuple[int, int]
 """A release of CUDA, such as (13, 0)."""
 
@@ -23,7 +23,8 @@ class Diagnosis:
     Attributes:
         subject: the part that was checked.
         status: `error` if the subject prevents bench on the requested device; `missing` if the subject is not
-            installed and bench runs without it.
+            installed and bench runs without it, with fewer figures; `not needed` if it is not installed and
+            only a GPU needs it.
         found: the state of the subject, on one line.
         advice: what the user can do; empty if there is nothing to do.
     """
@@ -101,6 +102,11 @@ class Machine:
     def error_or(self, otherwise: Status) -> Status:
         """Return the status of a problem that prevents bench on a GPU only."""
         return "error" if self.on_gpu else otherwise
+
+    @property
+    def missing_for_gpu(self) -> Status:
+        """Return the status of something that is not installed and that only bench on a GPU makes use of."""
+        return "missing" if self.on_gpu else "not needed"
 
 
 def can_bench(found: Sequence[Diagnosis]) -> bool:

@@ -22,6 +22,7 @@ CHECKS: tuple[tuple[str, Check, tuple[type[Exception], ...]], ...] = (
     ("nvidia-ml-py", gpu_checks.nvidia_ml_py, (KernelError,)),
     ("nvmath-python", gpu_checks.nvmath_python, ()),
     ("nvcc", gpu_checks.nvcc, ()),
+    ("nvdisasm", gpu_checks.nvdisasm, ()),
     ("C++ compiler", machine_checks.host_compiler, ()),
     ("GPU's state", gpu_checks.gpu_state, (KernelError,)),
     ("environment", machine_checks.environment, ()),

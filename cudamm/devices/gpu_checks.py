@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cudamm.compile import nvcc_compiler
-from cudamm.compile.toolkit import find_nvcc, include_options, run_nvcc
+from cudamm.compile.listing import INSTALL_NVDISASM
+from cudamm.compile.toolkit import find_nvcc, find_nvdisasm, include_options, run_nvcc
 from cudamm.devices import gpu_device
 from cudamm.devices.diagnosis import (
     Diagnosis,
@@ -75,7 +76,7 @@ def driver(machine: Machine) -> Iterator[Diagnosis]:
         version = found.version or "version unknown"
         yield Diagnosis(subject, "ok", f"{version}, for CUDA {_dotted(found.cuda)} and older")
     elif not machine.on_gpu:
-        yield Diagnosis(subject, "missing", "none: there is no GPU to use")
+        yield Diagnosis(subject, "not needed", "none: there is no GPU to use")
     elif found.version:
         advice = "give this container or user the driver's libraries (docker run --gpus all), or reinstall it"
         yield Diagnosis(subject, "error", f"{found.version}, but libcuda: {found.failure}", advice)
@@ -91,13 +92,13 @@ def pycuda(machine: Machine) -> Iterator[Diagnosis]:
     found, driver_cuda = machine.pycuda, machine.driver.cuda
     if found.version is None:
         advice = "run make setup, or pip install 'cudamm[gpu]'" if machine.on_gpu else ""
-        yield Diagnosis("PyCUDA", machine.error_or("missing"), "not installed", advice)
+        yield Diagnosis("PyCUDA", machine.error_or("not needed"), "not installed", advice)
         return
     if not found.gpus:
         yield Diagnosis("PyCUDA", "ok", found.version)
         # If there is no driver, the driver's diagnosis has the advice.
         advice = found.failure if machine.on_gpu and driver_cuda is not None else ""
-        yield Diagnosis("GPU", machine.error_or("missing"), found.failure, advice)
+        yield Diagnosis("GPU", machine.error_or("not needed"), found.failure, advice)
         return
     built_for = found.built_for
     described = found.version + (f", built for CUDA {_dotted(built_for)}" if built_for else "")
@@ -123,7 +124,7 @@ def nvidia_ml_py(machine: Machine) -> Iterator[Diagnosis]:
     reason = "without it, cudamm cannot read clocks, throttling and other programs on the GPU"
     if version is None:
         advice = f"pip install nvidia-ml-py: {reason}" if machine.on_gpu else ""
-        yield Diagnosis(subject, "missing", "not installed", advice)
+        yield Diagnosis(subject, machine.missing_for_gpu, "not installed", advice)
         return
     try:
         if machine.gpu:
@@ -140,7 +141,8 @@ def nvmath_python(machine: Machine) -> Iterator[Diagnosis]:
         yield Diagnosis("nvmath-python", "ok", version)
     else:
         advice = "pip install nvmath-python: without it, kernels cannot be compared with cuBLAS"
-        yield Diagnosis("nvmath-python", "missing", "not installed", advice if machine.on_gpu else "")
+        status = machine.missing_for_gpu
+        yield Diagnosis("nvmath-python", status, "not installed", advice if machine.on_gpu else "")
 
 
 def nvcc(machine: Machine) -> Iterator[Diagnosis]:
@@ -151,8 +153,10 @@ def nvcc(machine: Machine) -> Iterator[Diagnosis]:
     """
     path, trouble = find_nvcc(), machine.error_or("warning")
     if path is None:
-        use = "bench" if machine.on_gpu else "cudamm occupancy"
-        advice = f"run make setup, or install the CUDA toolkit: {use} compiles kernels with nvcc"
+        use = "bench compiles kernels with nvcc"
+        if not machine.on_gpu:
+            use = "registers, occupancy and machine code come from nvcc; kernels run here without it"
+        advice = f"run make setup, or install the CUDA toolkit: {use}"
         yield Diagnosis("nvcc", machine.error_or("missing"), "not found", advice)
         return
     try:
@@ -183,6 +187,20 @@ def nvcc(machine: Machine) -> Iterator[Diagnosis]:
             "or name one: NVCC_PREPEND_FLAGS='-ccbin g++-13'"
         )
         yield Diagnosis("nvcc's C++ compiler", trouble, str(error), advice)
+
+
+def nvdisasm(machine: Machine) -> Iterator[Diagnosis]:
+    """Check that nvdisasm, which reads machine code, is found. bench runs without it."""
+    nvcc_path = find_nvcc()
+    path = find_nvdisasm(nvcc_path)
+    if path is not None:
+        yield Diagnosis("nvdisasm", "ok", str(path))
+        return
+    advice = (
+        f"{INSTALL_NVDISASM}: without it, trace and bench count loads from shared memory as the source has "
+        "them, and show --sass has no machine code"
+    )
+    yield Diagnosis("nvdisasm", "missing", "not found", advice if nvcc_path is not None else "")
 
 
 def gpu_state(machine: Machine) -> Iterator[Diagnosis]:

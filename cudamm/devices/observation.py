@@ -28,6 +28,13 @@ FaultKind = Literal[
 """
 
 SECTOR_BYTES = 32
+
+UNCOALESCED = 2.0
+"""Least ratio of the sectors that an uncoalesced access touches to those that its threads could share.
+
+A row that begins inside a sector takes 5 sectors instead of 4, which no kernel can avoid.
+"""
+
 BANKS = 32
 BANK_BYTES = 4
 
@@ -85,6 +92,16 @@ class Access:
     unrolled_sectors: int = 0
     by_copy: bool = False
     file: str = ""
+
+    @property
+    def is_uncoalesced(self) -> bool:
+        """Whether the access touches `UNCOALESCED` times the sectors that it needs.
+
+        Threads that share elements could do with fewer sectors than one for each 32 bytes that they request,
+        but a kernel that loads an element of each of two rows for many threads is not uncoalesced.
+        """
+        needed = max(self.ideal_sectors, self.bytes_requested / SECTOR_BYTES)
+        return self.requests > 0 and self.sectors >= UNCOALESCED * needed
 
 
 @dataclass(frozen=True)

@@ -192,6 +192,9 @@ class Executor(Executors):
 class LocalExecutor(Executor):
     """An executor on a device of this host."""
 
+    timeout_s: float | None = None
+    """Time limit for a request that runs a case, in seconds; None for the usual limits."""
+
     warm_until = 0.0
     """Time of `time.monotonic` until which the device counts as warm, because it has just worked."""
 

@@ -100,7 +100,7 @@ class InProcessExecutor(LocalExecutor):
                 thread_order=thorough and case.execution == "emulated",
             )
             if verdict.correct:
-                verdict = self._precision_judge().judged(verdict, run)
+                verdict = self._precision_judge().judged(verdict, run, case.variant.method)
             if verdict.correct and thorough:
                 verdict = self._on_other_inputs(case, timed, verdict)
         if not verdict.correct:

@@ -131,7 +131,7 @@ def _explained(
         cause = _cause(run, problem, wrong, unwritten, depends_on_order)
     used = "" if cause or depends_on_order or not is_product else terms_used(run, problem, _first(wrong))
     if is_product and not (cause or used or unwritten.any()):
-        cause = lower_precision_of(product, problem)
+        cause = lower_precision_of(product, problem, variant.method)
     reason = "; ".join(filter(None, (described, used)))
     return dataclasses.replace(verdict, reason=reason).because_of(cause)
 

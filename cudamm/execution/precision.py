@@ -175,7 +175,7 @@ def describe(precision: Precision) -> str:
     kept in a common format, both are named.
     """
     element = precision.element
-    if not precision.is_lower:
+    if not (precision.is_lower or element.rounds_sums):
         return f"errors like those of {element.name}"
     if element.rounds_sums:
         return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,12 +20,17 @@ from cudamm.execution.precision import (
     yardstick_with_error,
 )
 from cudamm.kernels.lower_precision import FORMAT_OF_TYPE, PRODUCT_BITS
+from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
 from cudamm.kernels.reference_product import reference_product
 from cudamm.kernels.sampled_product import SampledProduct, sampled_product
+from cudamm.source.sum_declaration import sum_declarations
 
 FEWEST_BITS = 6.5
 """Fewest bits for which errors beyond the bound are taken for a precision; those of bfloat16 are 7.8."""
+
+LEAST_OF_NARROW_SUMS = 1.1
+"""Smallest error that is taken for one of sums in 16 bits, in roundings, if a product is beyond its bound."""
 
 MOST_PER_ROOT_OF_TERMS = 3.0
 """Largest error that is taken for one of sums kept in 16 bits, in roundings and per root of the terms.
@@ -40,8 +46,12 @@ class PrecisionJudge:
         self._problem = problem
         self._expected_errors: dict[int, float | None] = {}
 
-    def judged(self, verdict: Verdict, run: Run) -> Verdict:
-        """Return the verdict on a product within its bound, with the precision of the last launch."""
+    def judged(self, verdict: Verdict, run: Run, method: Method | None = None) -> Verdict:
+        """Return the verdict on a product within its bound, with the precision of the last launch.
+
+        Args:
+            method: its source shows the line that keeps sums in less than the type; None: no line is named.
+        """
         if not self.applies:
             return verdict
         rows, columns = _sample(self._problem.shape.m, self._problem.shape.n)
@@ -50,7 +60,7 @@ class PrecisionJudge:
         if precision is None:
             return verdict
         verdict = dataclasses.replace(verdict, effective_bits=round(precision.effective_bits, 1))
-        too_low = self._why_too_low(precision)
+        too_low = self._why_too_low(precision, method)
         return dataclasses.replace(verdict, correct=False).because_of(too_low) if too_low else verdict
 
     def why_too_low(self, run: Run, problem: Problem, output: int) -> str:
@@ -112,39 +122,69 @@ class PrecisionJudge:
             self._expected_errors[k] = None if yardstick is None else yardstick.error
         return self._expected_errors[k]
 
-    def _why_too_low(self, precision: Precision) -> str:
+    def _why_too_low(self, precision: Precision, method: Method | None = None) -> str:
         allowed = self._problem.allowed_precision
         if not precision.is_lower or (allowed and precision.is_allowed(PRODUCT_BITS[allowed])):
             return ""
-        return _described(precision, self._problem)
+        return _described(precision, self._problem, method)
 
 
-def lower_precision_of(product: Matrix, problem: Problem) -> str:
+def lower_precision_of(product: Matrix, problem: Problem, method: Method) -> str:
     """Return the lower precision in which a product beyond its bound was computed; empty if it was not.
 
     Args:
         product: C in the problem's shape.
+        method: its source shows the line that keeps sums in less than the type.
     """
+    if problem.element.is_integer:
+        return _summed_in_float(product, problem, method)
     judge = PrecisionJudge(problem)
     if not judge.applies:
         return ""
     rows, columns = _sample(*product.shape)
     precision = judge.precision_of(sampled_product(problem, product, rows, columns), problem, rows, columns)
-    if precision is None or not precision.is_lower:
+    if precision is None:
         return ""
-    if problem.element.rounds_sums:
-        is_known = precision.ratio <= MOST_PER_ROOT_OF_TERMS * math.sqrt(problem.shape.k)
+    if problem.element.rounds_sums:  # beyond its bound, a product needs no further evidence
+        most = MOST_PER_ROOT_OF_TERMS * math.sqrt(problem.shape.k)
+        is_known = LEAST_OF_NARROW_SUMS <= precision.ratio <= most
     else:
-        is_known = precision.effective_bits >= FEWEST_BITS
-    return _described(precision, problem) if is_known else ""
+        is_known = precision.is_lower and precision.effective_bits >= FEWEST_BITS
+    return _described(precision, problem, method) if is_known else ""
 
 
-def _described(precision: Precision, problem: Problem) -> str:
+def _summed_in_float(product: Matrix, problem: Problem, method: Method) -> str:
+    """Return that whole numbers were summed in float32; empty if the product does not show it.
+
+    Each element is a float32 number, and its error is that of such sums.
+    """
+    if problem.scale != UNSCALED:
+        return ""
+    a, b = (matrix.astype(np.float64) for matrix in problem.inputs)
+    m, n = product.shape
+    largest_sums = np.outer(np.linalg.norm(a, axis=1)[:m], np.linalg.norm(b, axis=0)[:n])
+    unit = 2.0 ** -ELEMENT_TYPES["float32"].significant_bits
+    error = np.abs(product.astype(np.float64) - problem.reference[0][:m, :n])
+    is_near = error <= MOST_PER_ROOT_OF_TERMS * math.sqrt(problem.shape.k) * unit * largest_sums
+    if not (is_near.all() and (product == product.astype(np.float32).astype(np.float64)).all()):
+        return ""
+    return f"whole numbers are summed in float, which holds 24 bits of them{_place(method, ('float',))}"
+
+
+def _place(method: Method, types: Sequence[str]) -> str:
+    """Return ` (line 12 of mm.cu has half)` if only that line declares such a sum; else nothing."""
+    found = {(line, name) for line, name in sum_declarations(method.source) if name in types}
+    return "".join(f" (line {n} of {method.path.name} has {t})" for n, t in found) if len(found) == 1 else ""
+
+
+def _described(precision: Precision, problem: Problem, method: Method | None) -> str:
     name = f" {FORMAT_OF_TYPE[problem.element.of_results.name]}" if problem.element.rounds_sums else ""
     advice = (
         "" if problem.allowed_precision else f" (if that is meant, allow it with --allow-precision{name})"
     )
-    return f"computed in less than its type: {describe(precision)}{advice}"
+    types = [t for e in ELEMENT_TYPES.values() if e.is_narrow for t in (e.c_name, *e.other_c_names)]
+    place = _place(method, [t for t in types if t != "float"]) if method is not None else ""
+    return f"computed in less than its type: {describe(precision)}{place}{advice}"
 
 
 def _sample(m: int, n: int) -> tuple[Matrix, Matrix]:

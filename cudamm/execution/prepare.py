@@ -192,6 +192,23 @@ def _planned(
     return dataclasses.replace(case, launch=launch)
 
 
+def case_at(case: Case, shape: Shape) -> Case:
+    """Return a compiled case with another shape.
+
+    Raises:
+        UsageError: the variant does not accept the shape.
+        KernelError: it cannot be launched at this shape, or does not compile.
+    """
+    problem = dataclasses.replace(case.problem, shape=shape)
+    launch = plan(case.variant, shape, problem.element, problem.scale)
+    check(case.variant, launch, case.target.limits)
+    source = program(case.variant, problem.element, case.fmad, shape)
+    compiled = case.compiled if source == case.program else case.target.compile(source)
+    return dataclasses.replace(
+        case, problem=problem, launch=launch, program=source, compiled=compiled, skipped=""
+    )
+
+
 def _unsupported_type(variant: Variant, problem: Problem) -> str:
     """Return a message if a library does not support an element type; empty if the method is a kernel.
 

@@ -12,7 +12,7 @@ import numpy as np
 from cudamm.devices.device import DamagedMemoryError, Judged, Run, Slot, poison_of
 from cudamm.errors import KernelError
 from cudamm.execution.judge import describe_wrong, is_filled_with, where, wrong_elements
-from cudamm.execution.precision_judge import PrecisionJudge
+from cudamm.execution.precision_judge import PrecisionJudge, lower_precision_of
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.variant import Variant
 
@@ -163,7 +163,10 @@ class TimedLaunches:
                 part = where(wrong) if not wrong.all() else ""
                 return KernelError(f"the result is that of an earlier launch, which had other inputs{part}")
         described = describe_wrong(product, problem, self._variant, wrong)
-        return self._wrong(f"; in a later one {described}")
+        lower = (
+            lower_precision_of(product, problem, self._variant.method) if problem.element.is_integer else ""
+        )
+        return self._wrong(f"; in a later one {'; '.join(filter(None, (lower, described)))}")
 
     @staticmethod
     def _is_product_of(product: Matrix, problem: Problem, wrong: Matrix) -> bool:

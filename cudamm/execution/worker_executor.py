@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 from cudamm.compile.compile_cache import remove_all_abandoned
 from cudamm.compile.confinement import kernel_command, kernel_output
 from cudamm.compile.process_group import STEP_S, kill_group, start_mortal_group, stop_if_asked
-from cudamm.errors import DeviceLostError, HangError, KernelError, NoDeviceError, signal_name
+from cudamm.errors import (
+    DeviceLostError,
+    HangError,
+    KernelError,
+    NoDeviceError,
+    UnfinishedError,
+    signal_name,
+)
+from cudamm.execution.duration_estimate import shows_hang
 from cudamm.execution.executor import Facts, LocalExecutor, SampleBatch
 from cudamm.execution.module_command import module_command
 from cudamm.execution.process_protocol import (
@@ -224,7 +232,12 @@ class WorkerExecutor(LocalExecutor):
             except WorkerLostError as error:
                 self._restart()
                 if error.is_hang:
-                    raise HangError(str(error)) from None
+                    if case.execution != "emulated" or shows_hang(case.problem.shape.work, timeout_s):
+                        raise HangError(str(error)) from None
+                    raise UnfinishedError(
+                        f"no answer within {timeout_s:g} s (--timeout), which is too short a time to tell "
+                        "whether it hangs: choose a smaller -n, or a longer --timeout"
+                    ) from None
                 if not error.has_died:
                     raise KernelError(str(error)) from None
                 reason = f"{error} ({deaths} times in a row)"

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from cudamm.errors import KernelError, UsageError
+from cudamm.errors import UsageError
 from cudamm.kernels.input_kinds import AnyKind, has_kind
 from cudamm.kernels.lower_precision import LowerPrecision, is_meaningful
 from cudamm.kernels.method import ELEMENT_TYPES, EXACT_PRODUCTS, ElementType, Method
@@ -73,63 +73,6 @@ def cases(
     for problem in dict.fromkeys(problem for _, problem in chosen):
         problem.check_inputs()
     return chosen
-
-
-def are_square_only(variants: Sequence[Variant]) -> bool:
-    """Return whether the requirements of every variant hold for square matrices only."""
-
-    def holds(variant: Variant, m: int, n: int, k: int) -> bool:
-        try:
-            variant.padded(ELEMENT_TYPES[variant.method.element_types[0]], m, n, k)
-        except UsageError:
-            return False
-        return True
-
-    edge = 2048  # a multiple of most tiles
-    shapes = ((edge, edge, 2 * edge), (edge, 2 * edge, edge), (2 * edge, edge, edge))
-    return bool(variants) and all(
-        holds(variant, edge, edge, edge) and not any(holds(variant, *shape) for shape in shapes)
-        for variant in variants
-    )
-
-
-def usual_sizes(
-    variants: Sequence[Variant], sizes: Sequence[str], square: Sequence[str], larger: Sequence[str] = ()
-) -> tuple[str, ...]:
-    """Return the sizes at which variants are verified or checked if the user names none.
-
-    Args:
-        sizes: for most variants.
-        square: if all variants are for square matrices only.
-        larger: the first of them with several blocks is added for a user's kernel for which all others are
-            one tile, so that a wrong index of the block shows.
-    """
-    chosen = list(square if are_square_only(variants) else sizes)
-    for variant in variants:
-        if larger and not variant.method.builtin and not any(_has_blocks(variant, size) for size in chosen):
-            chosen += [size for size in larger if _has_blocks(variant, size)][:1]
-        equal = (required.equal for required in variant.method.requires)
-        fixed = {pair[0]: pair[1] for pair in equal if pair and isinstance(pair[1], int)}
-        if not fixed.keys().isdisjoint("MNK"):  # a kernel for a size of its own
-            usual = max(fixed.values())
-            chosen.append("x".join(str(fixed.get(name, usual)) for name in "MNK"))
-    return tuple(dict.fromkeys(chosen))
-
-
-def _has_blocks(variant: Variant, size: str) -> bool:
-    """Return whether the grid has several blocks along each axis that it has, and more along one of two."""
-    from cudamm.kernels.launch_plan import plan
-    from cudamm.kernels.problem import Shape, parse_shape
-
-    def grid(shape: Shape) -> tuple[int, int, int]:
-        return plan(variant, shape, ELEMENT_TYPES[variant.method.element_types[0]]).grid
-
-    try:
-        small, large = grid(parse_shape(size)), grid(Shape(4096, 4096, 4096))
-    except (UsageError, KernelError):
-        return False
-    counts = [count for count, of_large in zip(small, large, strict=True) if of_large > 1]
-    return all(count > 1 for count in counts) and (len(counts) < 2 or small[0] != small[1] or "x" not in size)
 
 
 def kernels_of(

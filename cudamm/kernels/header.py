@@ -216,6 +216,9 @@ def parse_method(
         raise UsageError(f"{path}: dependent-launch must be yes; leave the field out for an ordinary launch")
     if fields.get("sum-order", "k") != "k":
         raise UsageError(f"{path}: sum-order must be k; leave the field out for any other order")
+    requires = list(filter(None, [fields.get("requires", "")]))
+    if is_user_kernel:
+        requires += launch_fields.equal_sizes(code, fields, arguments, declared.values())
     expressions = (
         *parse_list(fields.get("threads", "")),
         *parse_list(fields.get("grid", "")),
@@ -240,7 +243,7 @@ def parse_method(
         shared_bytes=parse(fields.get("shared-bytes", "0")),
         traffic=_parse_traffic(path, fields.get("traffic", "")),
         constants=constants,
-        requires=parse_conditions(fields.get("requires", "")),
+        requires=parse_conditions(", ".join(requires)),
         needs=_parse_needs(path, fields, arguments, plain),
         element_types=types,
         sums_in_k_order="sum-order" in fields,
@@ -251,6 +254,7 @@ def parse_method(
         numbers=launch_fields.numbers_of_file(launch.code or whole, expressions, arguments, declared)
         if launch
         else (),
+        program_size=launch.worked_out.program_size if launch and launch.worked_out else None,
         found_fields=tuple(launch.fields.items()) if launch else (),
         include_folders=folders,
         remarks=tuple(remarks),

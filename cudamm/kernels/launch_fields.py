@@ -13,9 +13,10 @@ from pathlib import Path
 
 from cudamm.errors import UsageError
 from cudamm.kernels.launching_file import sources_with_launch
+from cudamm.kernels.method import SIZE_NAMES, Parameter
 from cudamm.kernels.saved_launch import saved_launches, saved_path
 from cudamm.source.c_numbers import number_in
-from cudamm.source.c_text import function_of, kernels_in
+from cudamm.source.c_text import function_of, kernels_in, without_comments
 from cudamm.source.device_arrays import with_arrays_as_parameters
 from cudamm.source.expression import Expression, parse, split_at_commas
 from cudamm.source.included_files import with_own_headers
@@ -187,6 +188,39 @@ def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) ->
         f"{path} lacks {what}: {why}; pass options such as {options}, or write “// {missing[0]}: …” above "
         "the kernel"
     )
+
+
+def equal_sizes(
+    code: str, fields: Mapping[str, str], arguments: Sequence[str], parameters: Iterable[Parameter]
+) -> list[str]:
+    """Return the conditions that make the matrices of a kernel square that gets one size only.
+
+    The rule holds wherever the fields come from: host code, a header, options or a saved launch. A size that
+    the kernel can have from elsewhere stays free.
+
+    Args:
+        code: what is compiled of the file.
+        fields: those of the header, with the found ones.
+        arguments: those of the kernel.
+        parameters: names that are replaced when the kernel is compiled.
+    """
+    named = " ".join(arguments)
+    passed = set(re.findall(r"\b[MNK]\b", named))
+    if len(passed) != 1 or "tensor_map" in named or re.search(r"\bgridDim\b", code):
+        return []
+    required = fields.get("requires", "")
+    fixed = {*re.findall(r"\b([MNK])\s*==\s*\d", required), *re.findall(r"\d\s*==\s*([MNK])\b", required)}
+    fixed |= {str(value) for parameter in parameters for value in (parameter.name, parameter.default)}
+    fixed |= {name for name in SIZE_NAMES if re.search(rf"\b{name}\b", without_comments(code))} - passed
+    if re.search(r"\bM\s*%", required) and not re.search(r"\bM\s*==|==\s*M\b", required):
+        fixed.add("M")  # the rows of a kernel without a bounds check may be any number of blocks
+    (first,) = passed
+    others = [name for name in SIZE_NAMES if name != first and name not in fixed]
+    # Both orders of a condition say the same; the usual ones are those of `requires: M == N, N == K`.
+    pairs = (sorted((first, other), key=SIZE_NAMES.index) for other in others)
+    conditions = (f"{one} == {other}" for one, other in pairs)
+    squeezed = re.sub(r"\s", "", required)
+    return [each for each in conditions if each.replace(" ", "") not in squeezed]
 
 
 def numbers_of_file(

@@ -189,6 +189,8 @@ class Method:
         ptxas: options for ptxas, NVIDIA's assembler, which turns PTX into machine code and orders it.
         numbers: constants of a user's file that its expressions use, each as an expression.
         remarks: what cudamm had to assume about a user's file, in sentences.
+        program_size: M, N and K in the host code of a user's file; None if they are not known, or if the
+            program's user chooses them.
         found_fields: fields of the launch that neither the header nor options give, and their values.
         include_folders: folders in which the user's headers are searched for, beside the usual ones.
         column_major: the matrices that the method reads or writes column by column, in the order A, B, C.
@@ -228,6 +230,7 @@ class Method:
     adds_to_zeros: bool = False
     dependent_launch: bool = False
     remarks: tuple[str, ...] = ()
+    program_size: tuple[int, int, int] | None = None
     found_fields: tuple[tuple[str, str], ...] = ()
 
     def unsupported_reason(self, arch: str) -> str:

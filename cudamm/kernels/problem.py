@@ -57,6 +57,16 @@ class Shape:
         return f"{self.m}x{self.n}x{self.k}"
 
     @property
+    def extents(self) -> tuple[int, int, int]:
+        """Return M, N and K."""
+        return self.m, self.n, self.k
+
+    @property
+    def work(self) -> int:
+        """Return the number of multiplications."""
+        return self.m * self.n * self.k
+
+    @property
     def elements(self) -> int:
         """Return the number of elements of A, B and C together."""
         return self.m * self.k + self.k * self.n + self.m * self.n

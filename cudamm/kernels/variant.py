@@ -12,6 +12,7 @@ from typing import Literal
 
 from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.kernels.method import SIZE_NAMES, ElementType, Method, Value
+from cudamm.source.c_text import without_comments
 from cudamm.source.expression import Expression, evaluated
 
 ChosenBy = Literal["", "tuned", "table", "preference", "model"]
@@ -41,12 +42,12 @@ class Traffic:
     Attributes:
         load_bytes: bytes loaded by all threads together.
         store_bytes: bytes stored by all threads together.
-        in_sectors: True if the bytes are those of the sectors that warps touch, 32 bytes each, instead.
+        is_counted: whether `trace` counted them; else the method's header contains them.
     """
 
     load_bytes: int
     store_bytes: int
-    in_sectors: bool = False
+    is_counted: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,14 +157,31 @@ class Variant:
         x, y, z = (*(e.whole(names) for e in expressions), 1, 1)[:3]
         if min(x, y, z) < 1:
             if field == "grid" and any(expression.names for expression in expressions):
-                is_of_host_code = "grid" in dict(self.method.found_fields)
-                up = "(N + 15) / 16, not as in ceil(N / 16)" if is_of_host_code else "ceil(N / 16)"
+                empty = [e for e in expressions if e.whole(names) < 1]
                 raise KernelError(
-                    f"cannot be launched: the grid is {x} x {y} x {z} blocks; round their number up, "
-                    f"as in {up}"
+                    f"cannot be launched: the grid is {x} x {y} x {z} blocks; {self._rounded_up(empty)}"
                 )
             raise UsageError(f"{self}: {field} is {x} x {y} x {z}; each number must be at least 1")
         return x, y, z
+
+    def _rounded_up(self, extents: Sequence[Expression]) -> str:
+        """Return how to round the number of blocks up: as C++ if the launch is in host code."""
+        quotients = (re.search(r"\b([MNK]) // (\w+|\([^()]*\))", extent.text) for extent in extents)
+        found = list(dict.fromkeys(quotient.groups() for quotient in quotients if quotient))
+        if not found:
+            return "each number must be at least 1"
+        is_of_host_code = "grid" in dict(self.method.found_fields)
+
+        def up(size: str, tile: str) -> str:
+            if not is_of_host_code:
+                return f"ceil({size} / {tile})"
+            return f"({size} + {int(tile) - 1 if tile.isdigit() else f'{tile} - 1'}) / {tile}"
+
+        text = "round their number up: " + ", ".join(itertools.starmap(up, found))
+        if is_of_host_code and re.search(r"\bceilf?\(", without_comments(self.method.source)):
+            size, tile = found[0]
+            text += f"; C++ rounds {size} / {tile} down before ceil({size} / {tile}) sees it"
+        return text
 
 
 def variants(method: Method, chosen: Mapping[str, Sequence[Value]]) -> list[Variant]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -37,13 +37,20 @@ def add_answers(
     architectures: Sequence[Architecture],
     questions: Questions,
     carveout_percent: int | None,
+    other_blocks: Callable[[Architecture, OccupancyResult], tuple[Step, ...] | None] = lambda *_: None,
 ) -> Iterator[OccupancyResult]:
-    """Yield the results with the answers. Raise UsageError if the cycles of a load are unknown."""
+    """Yield the results with the answers. Raise UsageError if the cycles of a load are unknown.
+
+    Args:
+        other_blocks: returns the block sizes that a kernel can have and that raise its occupancy; None for
+            bare numbers, which can have any.
+    """
     by_name = {architecture.name: architecture for architecture in architectures}
     for result in results:
         architecture = by_name[result.arch]
         if questions.steps:
-            result = result._replace(steps=next_steps(architecture, result, carveout_percent))
+            steps = next_steps(architecture, result, carveout_percent, other_blocks(architecture, result))
+            result = result._replace(steps=steps)
         if questions.independent:
             latency = latencies(
                 result.active_warps,
@@ -70,13 +77,19 @@ def latency_sources(architectures: Sequence[Architecture], questions: Questions)
 
 
 def next_steps(
-    architecture: Architecture, result: OccupancyResult, carveout_percent: int | None
+    architecture: Architecture,
+    result: OccupancyResult,
+    carveout_percent: int | None,
+    other_blocks: tuple[Step, ...] | None = None,
 ) -> tuple[Step, ...]:
     """Return the smallest changes that allow more active warps; none if no change does.
 
     The first changes keep the block size and allow at least one more block. The others are the nearest
-    smaller and the nearest larger block size with more active warps, for the same registers per thread and
-    shared memory per block.
+    smaller and the nearest larger block size with more active warps.
+
+    Args:
+        other_blocks: the block sizes to propose; None: every number of whole warps, for the same registers
+            per thread and shared memory per block.
     """
     if not result.is_known:
         return ()
@@ -109,12 +122,13 @@ def next_steps(
         sufficient = values[after.active > result.active_blocks]
         return int(sufficient[-1]) if len(sufficient) else None
 
-    sizes = np.arange(WARP_THREADS, max_threads + 1, WARP_THREADS)
-    better = sizes[blocks(threads=sizes).warps > result.active_warps]
-    smaller, larger = better[better < result.threads_per_block], better[better > result.threads_per_block]
-    other_sizes = [step(threads=size) for size in (*smaller[-1:].tolist(), *larger[:1].tolist())]
+    if other_blocks is None:
+        sizes = np.arange(WARP_THREADS, max_threads + 1, WARP_THREADS)
+        better = sizes[blocks(threads=sizes).warps > result.active_warps]
+        smaller, larger = better[better < result.threads_per_block], better[better > result.threads_per_block]
+        other_blocks = tuple(step(threads=size) for size in (*smaller[-1:].tolist(), *larger[:1].tolist()))
     if result.threads_per_block > max_threads:
-        return tuple(other_sizes)
+        return other_blocks
 
     # Try fewer registers alone and less shared memory alone; if neither is enough, both together.
     fewer_registers = np.arange(result.registers_per_thread)
@@ -135,4 +149,4 @@ def next_steps(
         registers = largest(fewer_registers, blocks(fewer_registers, 0))
         if registers is not None:
             steps.append(step(registers, largest(less_shared, blocks(registers, less_shared))))
-    return (*steps, *other_sizes)
+    return (*steps, *other_blocks)

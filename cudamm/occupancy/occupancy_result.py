@@ -140,6 +140,8 @@ class Step:
         active_blocks, active_warps, occupancy: numbers after the change.
         registers_per_thread, shared_bytes_per_block: maximum that allows the additional warps.
         threads_per_block: nearest block size that allows the additional warps.
+        params: the parameter that gives a kernel blocks of that size, and its value.
+        block: extents of the block, if a kernel's block is fixed.
     """
 
     active_blocks: int
@@ -148,6 +150,8 @@ class Step:
     registers_per_thread: int | None = None
     shared_bytes_per_block: int | None = None
     threads_per_block: int | None = None
+    params: dict[str, Value] | None = None
+    block: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -23,6 +23,8 @@ _NOT_SEEN = (
     "executed was not checked."
 )
 
+_SHOWS_NOTHING = "Only 1x1x1 was run, which shows nothing: name a size that the kernel accepts with -n."
+
 
 def render(console: Console, results: Sequence[CheckResult]) -> None:
     """Print a block for each variant, then how many are clean."""
@@ -30,8 +32,12 @@ def render(console: Console, results: Sequence[CheckResult]) -> None:
         _print_result(console, result)
     looked_at = [result for result in results if result.status != "skipped"]
     clean = sum(result.all_well for result in looked_at)
-    success = "Success!" if looked_at and clean == len(looked_at) else ""
-    console.print(f"{clean} of {len(looked_at)} variants are clean. {success}".strip())
+    success = " Success!" if looked_at and clean == len(looked_at) else ""
+    what = "are clean" if clean else "passed"
+    count = f"{clean} of {len(looked_at)} variants {what}." if looked_at else "Nothing was checked."
+    console.print(count + success)
+    if any(result.shows_nothing for result in looked_at):
+        console.print(_SHOWS_NOTHING, soft_wrap=True)
     console.print(_NOT_SEEN, style="dim", soft_wrap=True)
 
 
@@ -51,7 +57,7 @@ def _index(index: Iterable[int]) -> str:
 def _print_result(console: Console, result: CheckResult) -> None:
     name = variant(result.method, result.params)
     verdict = {
-        "clean": "[bold green]clean[/]",
+        "clean": "not checked" if result.shows_nothing else "[bold green]clean[/]",
         "wrong": f"[bold red]{_count(len(result.errors), 'error')}[/]",
         "failed": "[bold red]failed[/]",
         "skipped": "skipped",
@@ -65,6 +71,8 @@ def _print_result(console: Console, result: CheckResult) -> None:
     if result.errors and not reason:
         reason = f": {escape(brief(result.errors[0]))}"
     console.print(f"[bold]{escape(name)}[/], {result.dtype}{at}: {verdict}{reason}", soft_wrap=True)
+    if result.right_where:
+        console.print(f" [bold green]right[/]: the kernel is {escape(result.right_where)}", soft_wrap=True)
     for mistake in result.mistakes:
         _print_mistake(console, mistake, result)
     if result.remark:
@@ -76,8 +84,19 @@ def _print_result(console: Console, result: CheckResult) -> None:
                 "the results of all blocks were verified"
             )
             console.print(text, style="dim", soft_wrap=True)
+    for text in _not_looked_at(result):
+        console.print(f" not looked at: {escape(text)}", style="dim", soft_wrap=True)
     for tool_verdict in result.sanitizer:
         _print_tool(console, tool_verdict)
+
+
+def _not_looked_at(result: CheckResult) -> Iterator[str]:
+    """Yield the sizes that were skipped, by reason, and what else was not looked at."""
+    sizes: dict[str, list[str]] = {}
+    for size, reason in result.skipped if result.status != "skipped" else ():
+        sizes.setdefault(reason, []).append(size)
+    yield from (f"{', '.join(names)}: {reason}" for reason, names in sizes.items())
+    yield from result.untried
 
 
 def _print_mistake(console: Console, mistake: Mistake, result: CheckResult) -> None:

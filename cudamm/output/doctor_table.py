@@ -14,7 +14,9 @@ from cudamm.output.document import environment
 
 SCHEMA = "cudamm.doctor/1"
 
-_STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "missing": "dim"}
+_STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "missing": "yellow", "not needed": "dim"}
+
+_NOT_NEEDED = "not needed: only a GPU makes use of it, and kernels run on this machine's processor"
 
 
 def render(console: Console, findings: Sequence[Diagnosis]) -> None:
@@ -29,13 +31,15 @@ def render(console: Console, findings: Sequence[Diagnosis]) -> None:
         style = _STYLES[finding.status]
         table.add_row(escape(finding.subject), f"[{style}]{finding.status}[/]", escape(finding.found))
     console.print(table)
+    if any(finding.status == "not needed" for finding in findings):
+        console.print(_NOT_NEEDED, style="dim")
     for number, (advice, status) in enumerate(numbered(findings), 1):
         console.print(f"{number}. [{_STYLES[status]}]{status}[/]: {escape(advice)}", soft_wrap=True)
 
 
 def numbered(findings: Sequence[Diagnosis]) -> list[tuple[str, str]]:
     """Return each piece of advice with the status of its finding; advice on what stops bench comes first."""
-    rank = ("error", "warning", "missing", "ok")
+    rank = ("error", "warning", "missing", "not needed", "ok")
     advised = sorted((f for f in findings if f.advice), key=lambda finding: rank.index(finding.status))
     first: dict[str, str] = {}
     for finding in advised:

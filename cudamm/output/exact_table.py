@@ -10,7 +10,7 @@ from rich.table import Table
 
 from cudamm.benchmark.result import ExactFigures
 from cudamm.output.console import print_fitting
-from cudamm.output.number_format import count, percent, significant
+from cudamm.output.number_format import percent, significant
 from cudamm.output.results_view import ProblemLabel, ResultRow
 from cudamm.output.variant_table import Column, Parameters, problem_title, variant_table
 
@@ -24,15 +24,23 @@ def _whole(number: int | None) -> str:
     return "" if number is None else str(number)
 
 
+_SECTOR_EFFICIENCY = Column(
+    "efficiency", "effi-\nciency", _exact(lambda e: percent(e.share_of_ideal_sectors))
+)
+_WAVEFRONT_EFFICIENCY = Column(
+    "efficiency", "effi-\nciency", _exact(lambda e: percent(e.share_of_ideal_wavefronts))
+)
 _SHARED = Column("shared bytes", "shared\nbytes", _exact(lambda e: _whole(e.shared_bytes_per_block)))
 FIGURES = (
-    Column("sectors per load", "sectors\nper\nload", _exact(lambda e: count(e.sectors_per_global_load))),
+    Column("sectors", "sectors", _exact(lambda e: significant(e.sectors_per_1000_multiply_adds))),
+    _SECTOR_EFFICIENCY,
+    Column("wavefronts", "wave-\nfronts", _exact(lambda e: significant(e.wavefronts_per_1000_multiply_adds))),
+    _WAVEFRONT_EFFICIENCY,
     Column(
-        "wavefronts per load",
-        "wave-\nfronts\nper\nload",
-        _exact(lambda e: count(e.wavefronts_per_shared_load)),
+        "memory instructions",
+        "memory\ninstr.",
+        _exact(lambda e: significant(e.memory_instructions_per_1000_multiply_adds)),
     ),
-    Column("op/B", "op/B", _exact(lambda e: count(e.operations_per_byte))),
     Column("registers", "regs", _exact(lambda e: _whole(e.registers_per_thread))),
     _SHARED,
     Column("occupancy", "occu-\npancy", _exact(lambda e: percent(e.occupancy))),
@@ -41,12 +49,16 @@ _MEDIAN = Column("median (ms)", "median\n(ms)", lambda row: significant(row.resu
 _NOISE = Column("noise", "noise", lambda row: percent(row.noise))
 _RESULT = Column("result", "", lambda row: row.outcome + row.signs("result"), is_left=True)
 
+PER_1000 = "accesses per 1000 multiply-adds: fewer is better"
+
 _LAYOUTS: tuple[tuple[Parameters, bool, tuple[Column, ...]], ...] = (
     ("all", False, ()),
     ("all", True, ()),
     ("those that vary", True, ()),
     ("one a line", True, (_NOISE,)),
     ("one a line", True, (_NOISE, _SHARED)),
+    ("one a line", True, (_NOISE, _SHARED, _WAVEFRONT_EFFICIENCY)),
+    ("one a line", True, (_NOISE, _SHARED, _WAVEFRONT_EFFICIENCY, _SECTOR_EFFICIENCY)),
 )
 """Layouts from widest to narrowest: parameters, whether headings are short, columns that are left out."""
 
@@ -57,7 +69,7 @@ def print_kernels(console: Console, label: ProblemLabel, rows: Sequence[ResultRo
 
     def table(shown: Parameters, short: bool, left_out: tuple[Column, ...]) -> Table:
         columns = [column for column in (*FIGURES, *times, _RESULT) if column not in left_out]
-        return variant_table(problem_title(label), rows, columns, shown, short=short)
+        return variant_table(problem_title(label, PER_1000), rows, columns, shown, short=short)
 
     print_fitting(console, (table(*layout) for layout in _LAYOUTS))
 
@@ -75,8 +87,9 @@ def legend(rows: Iterable[ResultRow]) -> list[str]:
         return []
     places = ", ".join(dict.fromkeys(f"{of.arch} ({of.gpu})" for of in figures))
     return [
-        "sectors per load: of a warp's loads from global memory. wavefronts per load: of its loads from "
-        "shared memory. op/B: operations per byte loaded from global memory. cudamm trace prints these "
-        "numbers for each line of a kernel.",
+        "per 1000 multiply-adds of the product: sectors of global memory, wavefronts of shared memory, and "
+        "loads and stores that warps execute (memory instructions). Fewer is better. efficiency: the ideal "
+        "number, of adjacent accesses or without bank conflicts, as a share of the actual one. cudamm trace "
+        "counts the accesses of each line.",
         f"registers, shared bytes and occupancy are those on {places}; --arch chooses another architecture.",
     ]

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from cudamm.occupancy.occupancy_result import OccupancyResult, Step
 from cudamm.output.console import print_fitting
-from cudamm.output.number_format import percent
+from cudamm.output.number_format import parameters, percent
 from cudamm.output.occupancy_names import configuration
 
 
@@ -33,9 +33,16 @@ def step_lines(result: OccupancyResult) -> list[str]:
 def _step(result: OccupancyResult, step: Step) -> str:
     gain = f"{percent(step.occupancy)} occupancy (now {percent(result.occupancy)})"
     if step.threads_per_block is not None:
-        return (
-            f"blocks of {step.threads_per_block} threads (now {result.threads_per_block}) would give {gain}"
-        )
+        blocks = f"blocks of {step.threads_per_block} threads (now {result.threads_per_block})"
+        if step.params:
+            return f"{parameters(step.params)}, with {blocks}, would give {gain}"
+        if step.block:
+            shape = " x ".join(map(str, step.block))
+            return (
+                f"blocks of {shape} threads (now {result.threads_per_block} threads) would give {gain}; the "
+                "launch fixes the block: change it there, and in the kernel what depends on it"
+            )
+        return f"{blocks} would give {gain}"
     changes: list[str] = []
     if step.registers_per_thread is not None:
         now = result.registers_per_thread

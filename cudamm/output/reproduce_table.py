@@ -82,34 +82,35 @@ def _recitation(console: Console, found: Reproduction) -> None:
     """Print CMU's tables of times and rates: a table per size, a row per method."""
     for size, rows in itertools.groupby(found.findings.rows, key=lambda row: row.size):
         of_size = list(rows)
+        theirs = of_size[0].published_size
+        console.print(f"{size} (M x N x K)" + (f"; theirs: {theirs}" if theirs != size else ""))
         outcomes = {o.case.label: o for o in found.outcomes if str(o.case.problem.shape) == size}
         print_fitting(console, (_recitation_table(of_size, outcomes, narrow) for narrow in (False, True)))
         console.print()
 
 
 def _recitation_table(rows: Sequence[Row], outcomes: dict[str, Outcome], narrow: bool) -> Table:
-    theirs, here = rows[0].published_size, rows[0].size
-    title = f"{here} (M x N x K)" + (f"; theirs: {theirs}" if theirs != here else "")
-    table = _table(title)
+    table = _table("")
     table.add_column("method", no_wrap=True)
-    for whose in (_THEIRS, _HERE):
+    is_timed = any(row.measured is not None for row in rows)
+    for whose in (_THEIRS, _HERE)[: 1 + is_timed]:
         table.add_column(f"{whose}\nms", justify="right", no_wrap=True)
-        if whose == _HERE or not narrow:
+        if whose == _HERE or not narrow or not is_timed:
             table.add_column(f"{whose}\nGFLOP/s", justify="right", no_wrap=True)
-    table.add_column("rate: here\n/ theirs", justify="right", no_wrap=True)
-    if not narrow:
+    if is_timed:
+        table.add_column("rate: here\n/ theirs", justify="right", no_wrap=True)
+    if not narrow or not is_timed:
         table.add_column("result", no_wrap=True)
     for label, group in itertools.groupby(rows, key=lambda row: row.label):
         of = {row.quantity: row for row in group}
         time, rate, result = of["median"], of["rate"], outcomes[label].result
+        measured = [significant(time.measured), significant(rate.measured), _ratio(rate.ratio)]
         cells = [
             escape(label) + execution_sign(result.execution),
             _as_printed(time.published),
-            *([] if narrow else [_as_printed(rate.published)]),
-            significant(time.measured),
-            significant(rate.measured),
-            _ratio(rate.ratio),
-            *([] if narrow else [ResultRow(result).outcome]),
+            *([] if narrow and is_timed else [_as_printed(rate.published)]),
+            *(measured if is_timed else []),
+            *([] if narrow and is_timed else [ResultRow(result).outcome]),
         ]
         table.add_row(*cells, style="red" if result.status == "failed" else "")
     return table
@@ -132,23 +133,25 @@ def _report(console: Console, found: Reproduction) -> None:
 def _means_table(rows: Sequence[Row], narrow: bool) -> Table:
     table = _table("means, and each mean divided by the fastest of the same report")
     table.add_column("method", no_wrap=True)
-    for whose in (_THEIRS, _HERE):
+    is_timed = any(row.measured is not None for row in rows)
+    for whose in (_THEIRS, _HERE)[: 1 + is_timed]:
         table.add_column(f"{whose}\nms", justify="right", no_wrap=True)
         if not narrow:
             table.add_column("divided by\nfastest", justify="right", no_wrap=True)
-    table.add_column("here /\ntheirs", justify="right", no_wrap=True)
+    if is_timed:
+        table.add_column("here /\ntheirs", justify="right", no_wrap=True)
     fastest_ms = min((row.published for row in rows if row.published is not None), default=None)
     fastest_here_ms = min((row.measured for row in rows if row.measured is not None), default=None)
     for label, group in itertools.groupby(rows, key=lambda row: row.label):
         for row in group:
             values = " ".join(f"{name} = {value}" for name, value in row.params.items())
+            over_fastest = [] if narrow else [_over(row.measured, fastest_here_ms)]
+            here = [significant(row.measured), *over_fastest, _ratio(row.ratio)]
             table.add_row(
                 escape(", ".join(filter(None, (label, values)))),
                 _as_printed(row.published),
                 *([] if narrow else [_over(row.published, fastest_ms)]),
-                significant(row.measured),
-                *([] if narrow else [_over(row.measured, fastest_here_ms)]),
-                _ratio(row.ratio),
+                *(here if is_timed else []),
             )
         table.add_section()
     return table

@@ -89,8 +89,12 @@ def marks_of(results: Iterable[Result]) -> list[Mark]:
     if any(r.timing.ended_by == "time" for r in rows):
         note = "sampling ended at --max-time, before the noise fell below --max-noise"
         found.append(Mark("…", "out of time", note, "samples"))
-    unknown = dict.fromkeys(reason for r in rows if r.exact for reason in r.exact.unknown)
-    found += [Mark("-", "not known", reason) for reason in unknown]
+    unknown: dict[str, dict[str, None]] = {}
+    for figures, _, reason in (text.partition(": ") for r in rows if r.exact for text in r.exact.unknown):
+        unknown.setdefault(reason, {}).update(dict.fromkeys(figures.split(", ")))
+    found += [
+        Mark("-", "not known", f"{', '.join(figures)}: {reason}") for reason, figures in unknown.items()
+    ]
     if note := several_gpus(rows):
         found.append(Mark("", "", note))
     dropped = sum(r.status == "dropped" for r in rows)

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -180,6 +181,8 @@ class ResultRow:
     def outcome(self) -> str:
         """Return `✓`, or the row's other outcome."""
         status = self.result.status
+        if status == "skipped" and self.result.exact is not None:
+            return "not verified"
         if status != "ok":
             return status.upper() if status != "dropped" else "dropped"
         return VERIFIED if self.result.verdict.correct else "not verified"
@@ -448,23 +451,43 @@ def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str)
 
 
 def troubles(results: Iterable[Result]) -> list[Trouble]:
-    """Return what failed or was skipped: each failed result, and skipped ones by method and reason.
+    """Return what failed, by variant and cause, and what was skipped, by method and reason.
 
-    Failed results of a variant with one cause are one trouble. If the cause of some is known, they come
-    first, and the variant's other failed results are one trouble too.
+    Failed results without a known cause are one trouble only if their reasons are the same. Those whose cause
+    is known come first.
     """
     concerned = [result for result in results if result.status in ("failed", "skipped")]
-    explained = {_variant(r) for r in concerned if r.status == "failed" and r.verdict.cause}
     groups: dict[tuple[object, ...], list[ResultRow]] = {}
-    for position, result in enumerate(concerned):
+    for result in concerned:
         key: tuple[object, ...] = ("skipped", result.label, _reason(result))
         if result.status == "failed":
-            is_explained = _variant(result) in explained
-            key = (_variant(result), result.verdict.cause) if is_explained else ("alone", position)
+            key = (_variant(result), _kind_of_cause(result), "" if result.verdict.cause else _reason(result))
         groups.setdefault(key, []).append(ResultRow(result))
-    found = [Trouble(tuple(rows), _reason(rows[0].result)) for rows in groups.values()]
+    found = [Trouble(tuple(rows), _common_reason([row.result for row in rows])) for rows in groups.values()]
     first = {_variant(result): i for i, result in reversed([*enumerate(concerned)])}
     return sorted(found, key=lambda t: (first[_variant(t.rows[0].result)], _vagueness(t.rows[0].result)))
+
+
+_NUMBER_OF_THREAD = re.compile(r"\(\d+(,\d+)+\)|\[[\d, -]+\]|\b\d[\d,]*(\.\d+)?\b")
+_LINE = re.compile(r"(\.\w+:|\blines? )(\d+)")
+
+
+def _kind_of_cause(result: Result) -> str:
+    """Return the cause without its threads, elements and extents, but with its lines."""
+    marked = _LINE.sub(lambda line: f"{line[1]}l{line[2]}", result.verdict.cause)
+    return _NUMBER_OF_THREAD.sub("#", marked)
+
+
+def _common_reason(results: Sequence[Result]) -> str:
+    """Return why results failed for one cause: what differs between them is said of the first only."""
+    first = results[0]
+    reason, cause = _reason(first), first.verdict.cause
+    if len({_reason(result) for result in results}) == 1:
+        return reason
+    if len({result.verdict.cause for result in results}) == 1 and reason.startswith(cause):
+        rest = reason[len(cause) :].removeprefix("; ")
+        return f"{cause}; at {first.m}x{first.n}x{first.k}: {rest}" if rest else cause
+    return f"at {first.m}x{first.n}x{first.k}: {reason}"
 
 
 def _vagueness(result: Result) -> int:

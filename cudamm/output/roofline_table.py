@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cudamm.benchmark.roofline import Bound, Roofline, RooflineResult
     from cudamm.devices.device import DeviceInfo, Peak
 
-ONCE = "A, B and C once"
+ONCE = "A and B once"
 """Name of the row of the compulsory traffic."""
 
 MOST_FINDINGS = 5
@@ -42,10 +42,11 @@ MOST_NAMES = 3
 """Maximum number of names at one point of a picture."""
 
 _LEGEND = (
-    "op/B: operations per byte that the threads load; every load of every thread counts. bound: the lower of "
-    "the peak and op/B x bandwidth, as if every byte came from memory. region: memory-bound if op/B x "
-    "bandwidth is lower, else compute-bound. Caches serve loads too, so a rate can lie above its bound. With "
-    f"a cold cache no rate lies above the bound of “{ONCE}”, the least traffic of any kernel."
+    "op/B, in every row: operations per byte that the threads load from global memory; each load of each "
+    "thread counts, also if a cache or one access of the warp serves it. bound: the lower of the peak and "
+    "op/B x bandwidth, as if every byte came from memory. region: memory-bound if op/B x bandwidth is lower, "
+    "else compute-bound. Caches serve loads too, so a rate can lie above its bound. With a cold cache no "
+    f"rate lies above the bound of “{ONCE}”, the fewest loads of any kernel."
 )
 
 
@@ -134,12 +135,11 @@ def findings(results: Sequence[RooflineResult]) -> list[str]:
             else f"{method}: the bytes that its threads load are not known{why}; give them as arithmetic in "
             "its header, “// traffic: bytes loaded, bytes stored”, or with --traffic"
         )
-    counted = dict.fromkeys(r.method for r in results if r.traffic is not None and r.traffic.in_sectors)
+    counted = dict.fromkeys(r.method for r in results if r.traffic is not None and r.traffic.is_counted)
     if counted:
         found.append(
-            f"{', '.join(counted)}: the header has no traffic, so the bytes are those of the sectors that "
-            "cudamm trace counts on the CPU device: 32 bytes each, once for all threads of a warp, hits in "
-            "caches included"
+            f"{', '.join(counted)}: the header has no traffic, so cudamm trace counted the bytes on the CPU "
+            "device"
         )
     return found
 
@@ -154,7 +154,7 @@ def _above(result: RooflineResult) -> list[str]:
         what = f"{name}: {rate:,.0f} {unit} are {rate / compulsory.gflops:.2f} times"
         if compulsory.region == "memory-bound":
             of = f"the bound of “{ONCE}”, {compulsory.gflops:,.0f}"
-            return [f"{what} {of}: a cache contained at least a part of A, B or C"]
+            return [f"{what} {of}: a cache contained at least a part of A or B"]
         return [
             f"{what} the peak, {compulsory.gflops:,.0f}: the peak is not exact, or "
             "the kernel multiplies on faster units, which its header does not name (ceiling)"
@@ -232,10 +232,15 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
             table.add_column(name, justify="right", no_wrap=True)
     table.add_column("region", no_wrap=True)
 
-    def add(names: Sequence[str], of: Bound | None, result: RooflineResult | None, style: str = "") -> None:
+    def add(
+        names: Sequence[str],
+        of: Bound | None,
+        with_stores: float | None,
+        result: RooflineResult | None = None,
+        style: str = "",
+    ) -> None:
         rate = result.gflops if result else None
         share = result.share_of_bound if result else None
-        with_stores = result.intensity_with_stores if result else None
         region = of.region if of else ""
         cells = [
             significant(of.intensity) if of else "?",
@@ -255,12 +260,12 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
             method = row.method if i == 0 or not detail else ""
             names = [method, values] if detail else [f"{method}\n{values}".strip()]
             style = "red" if row.status == "failed" else ""
-            add([escape(name) for name in names], row.requested, row, style)
+            add([escape(name) for name in names], row.requested, row.intensity_with_stores, row, style)
     table.add_section()
-    by_unit = {row.unit: row.compulsory for row in rows}
-    for unit, bound in by_unit.items():
+    by_unit = {row.unit: (row.compulsory, row.compulsory_intensity_with_stores) for row in rows}
+    for unit, of_unit in by_unit.items():
         which = unit if len(by_unit) > 1 else ""
-        add([ONCE, which] if detail else [f"{ONCE}\n{which}".strip()], bound, None)
+        add([ONCE, which] if detail else [f"{ONCE}\n{which}".strip()], *of_unit)
     return table
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.analysis.trace import Totals, TraceResult, arrays, may_be_wide, pattern, varying
+from cudamm.analysis.trace import AS_WRITTEN, Totals, TraceResult, arrays, may_be_wide, pattern, varying
 from cudamm.devices.observation import Access, Space
 from cudamm.output.console import print_fitting
 from cudamm.output.failed_rows import print_failed
@@ -34,8 +34,8 @@ _PADDED = (
     "count, its operations do not"
 )
 _AS_WRITTEN = (
-    "shared loads are counted as written in the source; nvcc, which is not available here, would merge some "
-    "of them into loads of 16 bytes"
+    "shared loads are counted as written in the source, although nvcc may merge some of them into loads of "
+    "16 bytes"
 )
 
 MOST_DETAILED = 6
@@ -163,7 +163,8 @@ def _remarks(result: TraceResult) -> Iterator[str]:
         what = " and ".join(sorted({f"{access.op}s" for access in wide}))
         yield f"shared {what} in line {lines} are counted as nvcc merges them, into {what} of 16 bytes"
     elif result.wide_lines is None and any(map(may_be_wide, result.accesses)):
-        yield _AS_WRITTEN
+        is_asked = result.why_as_written in ("", AS_WRITTEN)
+        yield _AS_WRITTEN + ("" if is_asked else f": {result.why_as_written}")
 
 
 def _print_one(console: Console, result: TraceResult) -> None:

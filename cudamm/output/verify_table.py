@@ -10,16 +10,24 @@ from rich.markup import escape
 from rich.table import Table
 
 from cudamm.benchmark.result import Result
+from cudamm.benchmark.verify import is_success
 from cudamm.devices.device import DeviceInfo
 from cudamm.output.console import print_fitting
 from cudamm.output.failed_rows import print_troubles
-from cudamm.output.number_format import parameters
-from cudamm.output.results_view import inputs_of, troubles
+from cudamm.output.number_format import parameters, variant
+from cudamm.output.results_view import VERIFIED, inputs_of, troubles
 from cudamm.output.variant_table import Parameters, shown_parameters
 
-_LEGEND = (
-    "= every bit equals the reference   ~ every element is within its error bound   ✗ wrong or failed   "
-    "- skipped\nclosest: the largest error, as a share of its error bound   "
+_MARKS = {
+    "✓": "every element is within its error bound",
+    "✓=": "every bit equals the reference",
+    "✗": "wrong or failed",
+    "-": "skipped",
+}
+"""Marks of results, and their meanings."""
+
+_COLUMNS = (
+    "error / allowed: the largest error, as a share of its error bound   "
     "bits: those of products with such errors"
 )
 
@@ -46,11 +54,34 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
     types = {name: i for i, name in enumerate(dict.fromkeys(r.dtype for r in results))}
     ordered = sorted(results, key=lambda r: (order[_variant(r)], types[r.dtype]))
     print_fitting(console, (_table(title, shapes, ordered, *layout) for layout in _LAYOUTS))
+    for result in ordered:
+        if result.right_where:
+            dtype = f" {result.dtype}" if len(types) > 1 else ""
+            name = variant(result.label, result.params)
+            where = result.right_where.removeprefix("right ")
+            console.print(f"{escape(name + dtype)} is [bold green]right[/] {escape(where)}", soft_wrap=True)
     print_troubles(console, troubles(ordered))
+    marks = {_mark(result) for result in results}
+    legend = (f"{mark} {meaning}" for mark, meaning in _MARKS.items() if mark in marks)
+    console.print("   ".join(legend), style="dim")
+    if any(result.status == "ok" for result in results):
+        console.print(_COLUMNS, style="dim")
+    console.print(_counted(results))
+
+
+def _counted(results: Sequence[Result]) -> str:
+    """Return how many results are right, and whether that is a success."""
     right = sum(r.status == "ok" for r in results)
-    console.print(_LEGEND, style="dim")
-    success = "Success!" if right == len(results) else ""
-    console.print(f"{right} of {len(results)} results are right. {success}".strip())
+    skipped = sum(r.status == "skipped" for r in results)
+    text = f"{right} of {len(results)} results are right."
+    if skipped:
+        text += f" {skipped} {'was' if skipped == 1 else 'were'} skipped."
+    if right == len(results):
+        text += " Success!"
+    elif right + skipped == len(results) and not is_success(results):
+        only = "Only 1x1x1 was run, which verifies nothing: name a size that the kernel accepts with -n."
+        text += f" {only if right else 'Nothing was verified.'}"
+    return text
 
 
 def _table(
@@ -69,7 +100,7 @@ def _table(
         table.add_column(name, no_wrap=True)
     for m, n, k in shapes:
         table.add_column(f"{m}x\n{n}x\n{k}" if in_lines else f"{m}x{n}x{k}", justify="center", no_wrap=True)
-    table.add_column("closest", justify="right", no_wrap=True)
+    table.add_column("error /\nallowed" if in_lines else "error / allowed", justify="right", no_wrap=True)
     table.add_column("bits", justify="right", no_wrap=True)
     named = zip(results, params, strict=True)
     for _, group in itertools.groupby(named, key=lambda pair: _variant(pair[0])):
@@ -77,8 +108,8 @@ def _table(
         names = [escape(rows[0][0].label)] + [escape(rows[0][1])] * any(params)
         for i, (dtype, cells) in enumerate(itertools.groupby(rows, key=lambda pair: pair[0].dtype)):
             found = {(r.m, r.n, r.k): r for r, _ in cells}
-            marks = [_mark(found[shape]) if shape in found else "" for shape in shapes]
-            measured = _closest(found.values()), _bits(found.values())
+            marks = [_styled_mark(found[shape]) if shape in found else "" for shape in shapes]
+            measured = _share_of_bound(found.values()), _bits(found.values())
             table.add_row(*(names if i == 0 else [""] * len(names)), dtype, *marks, *measured)
         table.add_section()
     return table
@@ -92,11 +123,15 @@ def _mark(result: Result) -> str:
     if result.status == "skipped":
         return "-"
     if result.status == "failed":
-        return "[bold red]✗[/]"
-    return "=" if result.verdict.bit_equal else "~"
+        return "✗"
+    return f"{VERIFIED}=" if result.verdict.bit_equal else VERIFIED
 
 
-def _closest(results: Iterable[Result]) -> str:
+def _styled_mark(result: Result) -> str:
+    return f"[bold red]{_mark(result)}[/]" if result.status == "failed" else _mark(result)
+
+
+def _share_of_bound(results: Iterable[Result]) -> str:
     """Return the largest error as a share of its bound."""
     shares = [
         verdict.max_error / verdict.error_bound

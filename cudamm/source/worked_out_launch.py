@@ -54,6 +54,7 @@ class WorkedOutLaunch:
         place: the same line as the user knows it, such as `line 12 of mm.cuh`.
         is_product: False if the kernel computes something else, which `unknown` says.
         suggestion: arguments, threads and a grid that may fit the kernel.
+        program_size: M, N and K in the program unless its user chooses others; None if they are not known.
     """
 
     kernel: str
@@ -63,6 +64,7 @@ class WorkedOutLaunch:
     place: str = ""
     is_product: bool = True
     suggestion: Mapping[str, str] = field(default_factory=dict)
+    program_size: tuple[int, int, int] | None = None
 
 
 _QUOTIENT = re.compile(r"\b([MNK]) // (\w+|\([^()]*\))")
@@ -172,7 +174,14 @@ class _Launch:
             place_of(self.statement.node),
             is_product,
             self._suggestion(fields.get("threads", "")) | self._suggested_arguments(),
+            self._program_size(),
         )
+
+    def _program_size(self) -> tuple[int, int, int] | None:
+        """Return M, N and K in the program; None if one is not known."""
+        values = {role: self.found.own_size(size) for size, of in self.found.roles.items() for role in of}
+        m, n, k = (values.get(role) for role in ROLES)
+        return (m, n, k) if m and n and k and min(m, n, k) > 0 else None
 
     def _suggestion(self, threads: str) -> dict[str, str]:
         """Return threads and a grid with a thread for each element of C.
@@ -420,7 +429,8 @@ class _Launch:
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
         conditions += self._limit_of_block(threads)
-        conditions += self._limit_of_grid()
+        if parse(threads.replace(",", " +")).names.isdisjoint(ROLES):  # else the block covers the matrix
+            conditions += self._limit_of_grid()
         conditions += self._conditions_of_launch()
         equal = {role: roles for roles in self.found.roles.values() for role in roles}
         for role, multiple in multiples:

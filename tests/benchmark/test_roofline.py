@@ -163,9 +163,9 @@ def test_a_method_on_tensor_cores_has_a_higher_roof():
     assert _on_paper("bf16x9").compulsory.gflops == pytest.approx(19_500 * 16 / 9)
 
 
-def test_compulsory_traffic_is_each_matrix_once():
+def test_compulsory_traffic_is_each_input_once():
     result = _on_paper("tiled", "30x40x50", dtype="float64", BLOCK_SIZE=16)
-    assert result.compulsory_bytes == (30 * 50 + 50 * 40 + 30 * 40) * 8
+    assert result.compulsory_bytes == (30 * 50 + 50 * 40) * 8
     assert result.compulsory.intensity == 2 * 30 * 40 * 50 / result.compulsory_bytes
     # A padded launch loads more. The operations are those of the requested product.
     assert result.padded and result.operations == 2 * 30 * 40 * 50

@@ -19,6 +19,7 @@ def test_the_cpu_device_needs_no_gpu(run, line: str) -> None:
     result = run(line)
     assert result.status == 0, result.stderr
     assert "can run on cpu" in result.stdout
+    assert "nvdisasm" in result.stdout and "not needed: only a GPU makes use of it" in result.stdout
     assert result.stderr == ""
 
 

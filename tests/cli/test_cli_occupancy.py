@@ -218,6 +218,47 @@ def test_why_names_the_change_that_raises_the_occupancy(run):
     assert record["steps"][0]["shared_bytes_per_block"] == 16000
 
 
+WIDE = """
+__global__ void wide(const float *a, const float *b, float *c, int n) {
+    int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    for (int k = 0; k < n; k++) sum += a[row * n + k] * b[k * n + col];
+    c[row * n + col] = sum;
+}
+int main() {
+    const int n = 512;
+    float *a, *b, *c;
+    cudaMalloc(&a, n * n * 4); cudaMalloc(&b, n * n * 4); cudaMalloc(&c, n * n * 4);
+    wide<<<dim3(n / 32, n / 32), dim3(32, 32)>>>(a, b, c, n);
+    cudaDeviceSynchronize();
+}
+"""
+
+
+def test_why_proposes_only_blocks_that_the_kernel_can_have(run, needs_nvcc, tmp_path):
+    line = "occupancy --arch sm_86 -m tiled,tile-2d --block 8,32 --why --json -"
+    small, large, tile = (record["steps"] for record in run(line).records)
+    assert [step["params"] for step in small if step["threads_per_block"]] == [{"BLOCK_SIZE": 16}]
+    assert [step["params"] for step in large if step["threads_per_block"]] == [{"BLOCK_SIZE": 16}]
+    assert tile and not any(step["threads_per_block"] for step in tile)  # BM * BN / (TM * TN) threads
+    (sixteen,) = run("occupancy --arch sm_86 -m tiled --block 16 --json -").records
+    assert all(step["occupancy"] == sixteen["occupancy"] for step in (*small, *large))
+
+
+def test_why_says_that_the_launch_has_to_change_if_it_fixes_the_block(run, needs_nvcc, tmp_path):
+    (tmp_path / "wide.cu").write_text(WIDE)
+    ended = run("occupancy wide.cu --arch sm_86 --why")
+    assert (
+        "blocks of 16 x 16 threads (now 1024 threads) would give 100% occupancy (now 66.7%)" in ended.stdout
+    )
+    assert "the launch fixes the block: change it there" in ended.stdout and "768" not in ended.stdout
+    (tmp_path / "rows.cu").write_text(
+        WIDE.replace("dim3(n / 32, n / 32), dim3(32, 32)", "dim3(n / 96 + 1, n), 96")
+    )
+    (record,) = run("occupancy rows.cu --arch sm_90 --why --json -").records
+    assert all(step["threads_per_block"] % 32 == 0 for step in record["steps"])
+
+
 def test_resources_are_those_that_the_compiler_reports(run, mine):
     header = ("param: BLOCK_SIZE = 64", "threads: BLOCK_SIZE", "grid: 1", "shared-bytes: 4 * BLOCK_SIZE")
     before, bounds = "__constant__ float table[777];", "__launch_bounds__(256, 8)"

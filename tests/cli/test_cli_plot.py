@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 
 import pytest
 
@@ -129,3 +130,22 @@ def test_charts_fit_the_terminal_and_respect_no_color(on_terminal, columns):
 def test_charts_in_the_terminal_have_the_colours_of_the_pictures(on_terminal):
     line = f"bench {ON_CPU} -m cpu-block --block 4,8 --plot -"
     assert "\x1b[38;2;0;114;178m" in on_terminal(line, COLORTERM="truecolor").stdout
+
+
+@pytest.mark.parametrize(("path", "library"), [("x.png", "matplotlib"), ("-", "plotext")])
+@pytest.mark.parametrize("command", ["bench", "sweep", "roofline", "reproduce pmpp", "occupancy"])
+def test_a_missing_library_is_reported_before_a_device_is_opened(run, monkeypatch, path, library, command):
+    for name in [name for name in sys.modules if name.split(".")[0] == library]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.setattr(
+        "cudamm.execution.worker_executor.WorkerExecutor.__init__",
+        lambda *_: pytest.fail("a device was opened"),
+    )
+    run(f"{command} --plot {path}").refused(3, library, "cudamm[plot]")
+
+
+def test_without_a_gpu_kernels_have_no_times_to_draw_and_plot_says_so_at_once(run, monkeypatch):
+    monkeypatch.setattr("cudamm.benchmark.measure.bench", lambda *_: pytest.fail("a kernel was run"))
+    for command in ("bench -m naive,tiled", "sweep -m tiled --block 8,16"):
+        run(f"{command} --device cpu -n 16 --plot x.png").refused(2, "--plot x.png", "a GPU", "--times")

@@ -14,6 +14,7 @@ from cudamm.devices.find_device import host
 from cudamm.devices.gpu_device import GpuTarget
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.kernels.architecture import find_architecture
+from cudamm.kernels.ladder import find
 
 PAPER = "roofline --peak 19500 --bandwidth 1555 "
 A100 = "roofline --arch sm_80 --sms 108 --clock 1410 --memory-clock 1215 --bus-width 5120 "
@@ -37,7 +38,7 @@ def test_the_books_numbers_give_the_books_bounds(run):
     rows = rows_of(ended.stdout)
     assert rows["tiled"] == ["BLOCK_SIZE=16", "4.00", "3.97", "6220", "32%", "memory-bound"]
     assert rows["naive"] == ["BLOCK_SIZE=16", "0.250", "0.250", "389", "2.0%", "memory-bound"]
-    assert rows["A, B and C once"] == ["", "171", "", "19500", "100%", "compute-bound"]
+    assert rows["A and B once"] == ["", "256", "171", "19500", "100%", "compute-bound"]
     for words in ("19,500 GFLOP/s", "1,555 GB/s", "12.5 op/B", "1024 x 1024 x 1024"):
         assert words in ended.stdout
     assert "measured" not in ended.stdout
@@ -76,7 +77,7 @@ def test_the_json_document_has_bytes_and_operations(run, tmp_path: Path):
     tile, tiled = document["results"]
     assert tile["load_bytes"] == 2 * 100**3 // 4 * 8 and tile["store_bytes"] == 100**2 * 8
     assert tile["intensity"] == 0.5 and tile["region"] == "memory-bound"
-    assert tile["compulsory_bytes"] == 3 * 100**2 * 8
+    assert tile["compulsory_bytes"] == 2 * 100**2 * 8
     assert tiled["padded"] is True and tiled["operations"] == 2 * 100**3
     assert tiled["load_bytes"] == 2 * 128**3 // 32 * 8
     assert tiled["gflops"] is None and tiled["share_of_bound"] is None
@@ -99,24 +100,35 @@ def test_a_users_formula_takes_the_place_of_the_count(run, kernel, monkeypatch):
     assert rows_of(run(PAPER + "--kernel declared.cu").stdout)["declared"][1] == "0.250"
 
 
+def test_a_copy_of_a_ladders_kernel_has_its_op_per_byte_without_a_formula(run, tmp_path):
+    """One definition for all rows: what `trace` counts is what the header of the ladder's kernel says."""
+    for name in ("coalesced", "tiled"):
+        text = find(name).path.read_text("utf-8")
+        (tmp_path / f"my_{name}.cu").write_text(re.sub(r"// traffic:(.*,\n//)?.*\n", "", text), "utf-8")
+    kernels = "--kernel my_coalesced.cu --kernel my_tiled.cu -m coalesced,tiled"
+    ended = run(f"roofline {kernels} -n 128 --gpu a100")
+    rows = rows_of(ended.stdout)
+    assert "my-coalesced, my-tiled: the header has no traffic" in ended.stdout
+    assert rows["my-coalesced"] == rows["coalesced"] and rows["my-tiled"] == rows["tiled"]
+    assert "op/B, in every row: operations per byte that the threads load" in ended.stdout
+
+
 @pytest.mark.slow
-def test_without_a_formula_the_sectors_of_a_users_kernel_are_counted(run, kernel):
+def test_without_a_formula_the_bytes_of_a_users_kernel_are_counted(run, kernel):
     kernel()
     ended = run("roofline my.cu -n 64 --gpu 'RTX 3090' --json f.json")
     assert ended.status == 0 and ended.stderr == ""
     assert "GeForce RTX 3090, 82 SMs" in ended.stdout and "GA102 architecture whitepaper" in ended.stdout
-    assert (
-        "my: the header has no traffic" in ended.stdout and "trace counts on the CPU device" in ended.stdout
-    )
+    assert "my: the header has no traffic" in ended.stdout and "trace counted the bytes" in ended.stdout
     (row,) = json.loads(Path("f.json").read_text())["results"]
     (traced,) = json.loads(run("trace my.cu -n 64 --json -").stdout)["variants"]
-    sectors = {op: traced[f"global_{op}s"]["sectors"] for op in ("load", "store")}
-    assert (row["load_bytes"], row["store_bytes"]) == (32 * sectors["load"], 32 * sectors["store"])
+    requested = [traced[f"global_{op}s"]["bytes_requested"] for op in ("load", "store")]
+    assert [row["load_bytes"], row["store_bytes"]] == requested
     assert row["bytes_from"] == "trace" and row["intensity"] == 2 * 64**3 / row["load_bytes"]
     assert row["bound_gflops"] == row["intensity"] * 936
 
 
-def test_if_sectors_cannot_be_counted_the_reason_is_printed(run, kernel):
+def test_if_bytes_cannot_be_counted_the_reason_is_printed(run, kernel):
     kernel("broken.cu", "float sum = 0;", "float sum = undeclared;")
     ended = run("roofline broken.cu -n 64 --gpu a100")
     assert ended.status == 0 and rows_of(ended.stdout)["broken"][1] == "?"
@@ -166,7 +178,7 @@ def test_a_type_that_the_tensor_cores_of_a_gpu_lack_has_no_peak(run):
 
 def test_the_least_traffic_has_a_row_for_each_kind_of_units(run):
     ended = run("roofline --gpu h100 -m naive,dmma --dtype float64 -n 8192")
-    once = [line.split("│")[2:6:3] for line in ended.stdout.splitlines() if "A, B and C once │" in line]
+    once = [line.split("│")[2:6:3] for line in ended.stdout.splitlines() if "A and B once │" in line]
     assert [[cell.strip() for cell in row] for row in once] == [["FMA", "33500"], ["tensor cores", "66900"]]
 
 
@@ -182,7 +194,7 @@ def test_tables_fit_the_terminal(on_terminal, columns, line):
     (row,) = [line for line in table if line.strip("│ ").startswith("register-tile")]
     assert "…" not in row
     assert "1560" in text and "8.0%" in row and "memory" in row
-    assert "TILE_SIZE=4" in text and "A, B and C once" in text
+    assert "TILE_SIZE=4" in text and "A and B once" in text
 
 
 def test_on_the_cpu_device_no_rate_is_measured(run):
@@ -317,7 +329,7 @@ def test_measured_rates_stand_beside_their_bounds(on_gpu):
         "memory-bound",
     ]
     assert rows["tiled"][1:] == ["2.00", "1.88", "2.00", "40%", "0.524", "26%", "10%", "memory-bound"]
-    assert list(rows) == ["naive", "tiled", "A, B and C once"]
+    assert list(rows) == ["naive", "tiled", "A and B once"]
     assert "L2 cold" in ended.stdout and "on a test's GPU" in ended.stdout
     above = [line for line in ended.stdout.splitlines() if "came from caches" in line]
     assert len(above) == 1
@@ -329,7 +341,7 @@ def test_a_rate_above_the_compulsory_bound_is_reported(on_gpu):
     # Such a rate is possible, because all data can be in a hot cache.
     ended = on_gpu(MEASURED + "--hot", Ceilings(5, 0.02))
     assert ended.status == 0, ended.stderr
-    assert "the bound of “A, B and C once”" in ended.stdout and "L2 hot" in ended.stdout
+    assert "the bound of “A and B once”" in ended.stdout and "L2 hot" in ended.stdout
 
 
 def test_measured_rows_have_the_fields_of_bench_and_their_bounds(on_gpu):

@@ -21,7 +21,7 @@ def test_the_cpu_device_names_no_winner_and_stores_nothing(run, data, tmp_path):
     ended = run(f"{TUNE} -m naive --block 2,8,16 --json out.json")
     assert ended.status == 0
     assert "3 of 3" in ended.stdout and "no winner, because times on the CPU device" in ended.stdout
-    assert "no parameters are stored" in ended.stdout
+    assert "no parameters are stored" in ended.stderr
     for claim in ("fastest", "median", "GFLOP/s", "stored in", "cudamm bench"):
         assert claim not in ended.stdout
     document = json.loads((tmp_path / "out.json").read_text())
@@ -30,6 +30,19 @@ def test_the_cpu_device_names_no_winner_and_stores_nothing(run, data, tmp_path):
     (outcome,) = document["outcomes"]
     assert (outcome["params"], outcome["median_ms"], outcome["ratio"]) == (None, None, None)
     assert not data.exists()
+
+
+def test_without_a_gpu_tune_says_at_once_what_it_needs(run, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    compiled = "cudamm.execution.prepare.compile_each"
+    monkeypatch.setattr(compiled, lambda *_: pytest.fail("a kernel was compiled"))
+    ended = run("tune -m naive -n 16")
+    ended.refused(3, "tune times variants on a GPU", "cudamm trace", "tune --device cpu verifies")
+    assert ended.stdout == ""
+
+
+def test_the_cpu_device_is_quiet_if_asked(run):
+    assert run(f"{TUNE} -m naive --block 8 -q").stderr == ""
 
 
 def test_the_cpu_device_reports_wrong_variants(run, kernel, data):

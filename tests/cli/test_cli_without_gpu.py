@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 from pathlib import Path
@@ -14,8 +15,9 @@ import pytest
 from cudamm.compile.nvcc_compiler import nvcc
 
 FIGURES = {
-    "sectors_per_global_load", "wavefronts_per_shared_load", "operations_per_byte", "registers_per_thread",
-    "shared_bytes_per_block", "occupancy",
+    "sectors_per_1000_multiply_adds", "share_of_ideal_sectors", "wavefronts_per_1000_multiply_adds",
+    "share_of_ideal_wavefronts", "memory_instructions_per_1000_multiply_adds", "operations_per_byte",
+    "registers_per_thread", "shared_bytes_per_block", "occupancy",
 }  # fmt: skip
 
 
@@ -38,16 +40,25 @@ def test_exact_figures_are_those_of_trace_and_occupancy(run, needs_nvcc, tmp_pat
         run(f"occupancy -m {row['method']} {defines(row)} {options} -").records[0] for row in measured
     ]
 
-    def per_request(totals: dict[str, Any], name: str) -> float | None:
-        return totals[name] / totals["requests"] if totals["requests"] else None
+    def of_accesses(trace: dict[str, Any], name: str, spaces: tuple[str, ...]) -> int:
+        kinds = [f"{space}_{op}s" for space in spaces for op in ("load", "store", "atomic")]
+        return sum(trace[kind][name] for kind in kinds)
 
     for row, trace, occupancy in zip(measured, traced, occupancies, strict=True):
         assert row["method"] == trace["method"] and row["correct"] is True
+        sectors = of_accesses(trace, "sectors", ("global",))
+        wavefronts = of_accesses(trace, "wavefronts", ("shared",)) or None
+        instructions = of_accesses(trace, "requests", ("global", "shared"))
         assert row["exact"] == {
             "arch": "sm_90",
             "gpu": "H100 SXM",
-            "sectors_per_global_load": per_request(trace["global_loads"], "sectors"),
-            "wavefronts_per_shared_load": per_request(trace["shared_loads"], "wavefronts"),
+            "sectors_per_1000_multiply_adds": pytest.approx(sectors / (70 * 50 * 30 / 1000)),
+            "share_of_ideal_sectors": of_accesses(trace, "ideal_sectors", ("global",)) / sectors,
+            "wavefronts_per_1000_multiply_adds": wavefronts
+            and pytest.approx(wavefronts / (70 * 50 * 30 / 1000)),
+            "share_of_ideal_wavefronts": wavefronts
+            and of_accesses(trace, "ideal_wavefronts", ("shared",)) / wavefronts,
+            "memory_instructions_per_1000_multiply_adds": pytest.approx(instructions / (70 * 50 * 30 / 1000)),
             "operations_per_byte": trace["intensity"],
             "registers_per_thread": occupancy["registers_per_thread"],
             "shared_bytes_per_block": occupancy["shared_bytes_per_block"],
@@ -60,9 +71,12 @@ def test_exact_figures_are_those_of_trace_and_occupancy(run, needs_nvcc, tmp_pat
 def test_the_table_has_exact_figures_and_times_of_host_methods_only(run, needs_nvcc) -> None:
     ended = run("bench --device cpu -n 64 -m naive,tiled,cpu-simple --runs 2")
     naive, tiled, host = rows_of(ended.stdout)
-    # A warp of naive reads a sector in each of 32 rows of A, and one word of B: (32 + 1) / 2 sectors a load.
-    assert naive == ["naive †", "BLOCK_SIZE=32", "16.5", "-", "0.25", "32", "0", "100%", "✓"]
-    assert tiled[4] == "8" and tiled[6] == "8192"  # 8 op/B, and two tiles of 4096 bytes
+    # For 32 multiply-adds a warp of naive executes two loads, which touch a sector in each of 32 rows of A,
+    # and one of B; for each 64 of these it stores C, to 32 rows.
+    sectors, instructions = (64 * 33 + 32) / (64 * 32) * 1000, (64 * 2 + 1) / (64 * 32) * 1000
+    assert naive[:6] == ["naive †", "BLOCK_SIZE=32", f"{round(sectors, -1):.0f}", "15.1%", "-", "-"]
+    assert naive[6:] == [f"{instructions:.1f}", "32", "0", "100%", "✓"]
+    assert tiled[8] == "8192"  # two tiles of 4096 bytes
     assert host[0] == "cpu-simple ‡" and "1.00×" in host
     kernels, _, timed = ended.stdout.partition("on ")
     assert not re.search(r"GFLOP|\(ms\)|over |best", kernels) and "GFLOP/s" in timed
@@ -95,7 +109,7 @@ def test_the_page_has_exact_figures_and_no_winner(run, tmp_path, times) -> None:
     assert run("report out.json --no-occupancy").status == 0
     page = (tmp_path / "out.html").read_text(encoding="utf-8")
     assert "Only a GPU can show which kernel is the fastest." in page
-    assert "the fastest verified row" not in page and "sectors per load" in page
+    assert "the fastest verified row" not in page and "per 1000 multiply-adds" in page
     assert 'id="charts"' not in page
 
 
@@ -107,7 +121,7 @@ def test_the_figures_fit_the_terminal_without_wrapping(on_terminal, columns) -> 
     assert max(map(len, text.splitlines())) <= int(columns) and "…" not in text
     rows = rows_of(text)
     assert [row[0] for row in rows] == ["naive †", "tiled †", "block-coarse-local †", "vectorized †"]
-    assert all(len(row) in (8, 9) and row[-1].startswith("✓") for row in rows)
+    assert all(len(row) in (7, 10) and row[-1].startswith("✓") for row in rows)
 
 
 def test_without_nvcc_a_line_explains_how_to_install_it(run, monkeypatch) -> None:
@@ -121,7 +135,7 @@ def test_without_nvcc_a_line_explains_how_to_install_it(run, monkeypatch) -> Non
         monkeypatch.undo()
         nvcc.cache_clear()
     naive, tiled = rows_of(ended.stdout)
-    assert naive[2] != "-" and naive[5:8] == ["-"] * 3 == tiled[5:8]
+    assert naive[2] != "-" and naive[7:10] == ["-"] * 3 == tiled[7:10]
     assert ended.stdout.count("nvcc was not found: run make setup, or install the CUDA toolkit") == 1
 
 
@@ -166,3 +180,68 @@ def test_a_sweep_shows_exact_figures_in_the_given_order(run) -> None:
     assert [row[1] for row in rows] == ["BLOCK_SIZE=32", "BLOCK_SIZE=16"]
     assert all(row[-1] == "✓" for row in rows)
     assert not re.search(r"GFLOP|\(ms\)|best", ended.stdout)
+
+
+def test_the_columns_fall_as_the_kernels_of_the_ladder_get_better(run, needs_nvcc) -> None:
+    """Each kernel is better in a column than the one before it, and the last is far better than the first."""
+    ladder = "naive,coalesced,tiled,tile-1d,tile-2d,vectorized"
+    rows = [row["exact"] for row in run(f"bench --device cpu -n 128 -m {ladder} --json -").records]
+    names = ("sectors_per_1000_multiply_adds", "memory_instructions_per_1000_multiply_adds")
+    figures = [[row[name] for name in names] for row in rows]
+    assert all(
+        min(a / b for a, b in zip(new, old, strict=True)) < 1 for old, new in itertools.pairwise(figures)
+    )
+    assert all(last < first / 20 for first, last in zip(figures[0], figures[-1], strict=True))
+    assert rows[0]["share_of_ideal_sectors"] < 0.2 and rows[1]["share_of_ideal_sectors"] == 1
+
+
+def test_the_table_says_once_that_fewer_accesses_are_better(run) -> None:
+    ended = run("bench --device cpu -n 16 -m naive,tiled -n 32")
+    assert ended.stdout.count("Fewer is better.") == 1
+    assert "for a kernel" not in ended.stdout and "op/B" not in ended.stdout
+
+
+HANGS = """
+// threads: 16, 16
+// grid: N / 16, M / 16
+__global__ void spin(int M, int N, int K, const float *A, const float *B, float *C) {
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    volatile int go = 1;
+    while (go) {}
+    C[row * N + col] = 0;
+}
+"""
+
+
+def test_a_size_that_takes_too_long_is_estimated_and_its_exact_figures_are_shown(spawn) -> None:
+    line = "bench --device cpu -n 2048 -m naive --timeout 0.5"
+    ended = spawn(line)
+    assert ended.status == 0 and "FAILED" not in ended.stdout and "failed" not in ended.stdout
+    (row,) = rows_of(ended.stdout)
+    assert row[-1] == "not verified" and row[2] == "1030"  # 32 + 1 sectors for 32 multiply-adds
+    assert re.search(
+        r"-n 2048 would take about \d+ (s|minutes) here; -n (32|64|128|256|512) takes less than a second",
+        ended.stdout,
+    )
+    (record,) = spawn(f"{line} --json -").records
+    assert record["status"] == "skipped" and record["correct"] is None
+    assert record["exact"]["sectors_per_1000_multiply_adds"] == pytest.approx(33 / 32 * 1000, rel=0.01)
+
+
+def test_a_kernel_that_hangs_is_still_called_failed(spawn, tmp_path: Path) -> None:
+    (tmp_path / "spin.cu").write_text(HANGS)
+    for size in ("64", "512"):
+        ended = spawn(f"bench spin.cu --device cpu -n {size} --timeout 2")
+        assert ended.status == 1 and "no answer within 2 s (--timeout)" in ended.stdout
+    ended = spawn("trace spin.cu -n 64 --timeout 2")
+    assert ended.status == 1 and "failed" in ended.stdout
+
+
+def test_a_time_limit_that_is_too_short_is_no_failure_of_a_sound_kernel(spawn) -> None:
+    for line in ("verify -m naive -n 256 --dtype float32", "bench -m naive -n 256"):
+        ended = spawn(f"{line} --device cpu --timeout 0.01")
+        assert "failed naive" not in ended.stdout and "FAILED" not in ended.stdout
+        assert "skipped naive" in ended.stdout and "(--timeout)" in ended.stdout
+    ended = spawn("trace -m naive -n 4096 --timeout 0.01")
+    assert ended.status == 1 and "failed" not in ended.stdout
+    assert "no block of threads ended within 0.01 s (--timeout)" in ended.stdout

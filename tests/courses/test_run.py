@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -48,14 +49,17 @@ def executor(cpu):
         yield executor
 
 
-def test_groups_are_run_with_their_own_settings(executor):
+def test_groups_are_run_with_their_own_settings_and_timed_beside_a_gpu_only(executor):
     groups = (
         timed(make_case("first"), make_case("second", "coalesced"), make_case("other", shape=OTHER)),
         Group((make_case("exact"),), Settings(fmad=False), is_timed=False),
     )
+    beside_gpu = dataclasses.replace(CPU, is_gpu=True)
+    (reproduction,) = reproduce(executor, [source(*groups)], lambda _: beside_gpu, silent)
+    assert [len(o.result.timing.samples_ms) for o in reproduction.outcomes] == [2, 2, 2, 0]
     (reproduction,) = reproduce(executor, [source(*groups)], cpu_setting, silent)
     assert [o.case.label for o in reproduction.outcomes] == ["first", "second", "other", "exact"]
-    assert [len(o.result.timing.samples_ms) for o in reproduction.outcomes] == [2, 2, 2, 0]
+    assert not any(o.result.timing.samples_ms for o in reproduction.outcomes)
     assert [o.result.fmad for o in reproduction.outcomes] == [True, True, True, False]
     assert [o.result.verdict.bit_equal for o in reproduction.outcomes] == [None, None, None, True]
     assert [str(Shape(o.result.m, o.result.n, o.result.k)) for o in reproduction.outcomes][2] == "16x24x8"
@@ -105,7 +109,10 @@ def test_a_course_interrupted_before_its_first_outcome_is_not_reported(executor)
 
 def test_the_record_is_json_with_every_measurement(executor):
     (reproduction,) = reproduce(
-        executor, [source(timed(make_case("first", dtype="int32")))], cpu_setting, silent
+        executor,
+        [source(timed(make_case("first", dtype="int32")))],
+        lambda _: dataclasses.replace(CPU, is_gpu=True),
+        silent,
     )
     record = json.loads(json.dumps(reproduction.record()))
     assert record["source"] == "made-up" and record["complete"] is True

@@ -78,16 +78,32 @@ def test_a_sound_machine_gets_no_advice(put_nvcc: Callable[..., None]) -> None:
     assert {(diagnosis.status, diagnosis.advice) for diagnosis in diagnoses} == {("ok", "")}
 
 
-@pytest.mark.parametrize(("on_gpu", "status"), [(True, "error"), (False, "missing")])
-def test_a_missing_gpu_part_is_no_error_on_the_cpu(
-    put_nvcc: Callable[..., None], on_gpu: bool, status: str
-) -> None:
+@pytest.mark.parametrize("on_gpu", [True, False])
+def test_a_missing_gpu_part_is_no_error_on_the_cpu(put_nvcc: Callable[..., None], on_gpu: bool) -> None:
     put_nvcc()
     machine = Machine(on_gpu, WITHOUT_GPU.driver, WITHOUT_GPU.pycuda, None)
-    for check in (gpu_checks.driver, gpu_checks.pycuda, gpu_checks.nvcc):
+    for check, status in (
+        (gpu_checks.driver, "not needed"),
+        (gpu_checks.pycuda, "not needed"),
+        (gpu_checks.nvcc, "missing"),
+    ):
         (diagnosis,) = check(machine)
-        assert diagnosis.status == status
+        assert diagnosis.status == ("error" if on_gpu else status)
         assert diagnosis.advice or not on_gpu
+
+
+@pytest.mark.parametrize("is_found", [True, False])
+@pytest.mark.parametrize("machine", [WITH_GPU, WITHOUT_GPU])
+def test_nvdisasm_is_looked_for_and_bench_runs_without_it(
+    put_nvcc: Callable[..., None], monkeypatch: pytest.MonkeyPatch, machine: Machine, is_found: bool
+) -> None:
+    put_nvcc("13.0")
+    path = Path("/opt/cuda/bin/nvdisasm") if is_found else None
+    monkeypatch.setattr(gpu_checks, "find_nvdisasm", lambda nvcc: path)
+    (diagnosis,) = gpu_checks.nvdisasm(machine)
+    assert (diagnosis.subject, diagnosis.status) == ("nvdisasm", "ok" if is_found else "missing")
+    assert ("pip install nvidia-cuda-nvdisasm" in diagnosis.advice) is not is_found
+    assert can_bench([diagnosis])
 
 
 class CudaError(Exception):
@@ -131,13 +147,15 @@ def test_the_cpu_device_needs_shared_memory_between_processes(
     assert "Linux 3.17" in diagnosis.advice
 
 
-@pytest.mark.parametrize(("machine", "has_advice"), [(WITH_GPU, True), (WITHOUT_GPU, False)])
+@pytest.mark.parametrize(
+    ("machine", "status", "has_advice"), [(WITH_GPU, "missing", True), (WITHOUT_GPU, "not needed", False)]
+)
 def test_without_nvmath_bench_runs_and_the_package_is_reported(
-    monkeypatch: pytest.MonkeyPatch, machine: Machine, has_advice: bool
+    monkeypatch: pytest.MonkeyPatch, machine: Machine, status: str, has_advice: bool
 ) -> None:
     monkeypatch.setattr(gpu_checks, "version_of", lambda package: None)
     (diagnosis,) = gpu_checks.nvmath_python(machine)
-    assert (diagnosis.subject, diagnosis.status) == ("nvmath-python", "missing")
+    assert (diagnosis.subject, diagnosis.status) == ("nvmath-python", status)
     assert ("pip install nvmath-python" in diagnosis.advice and "cuBLAS" in diagnosis.advice) == has_advice
     assert can_bench([diagnosis])
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.api.defaults import VERIFIED_SIZES
+from cudamm.kernels.usual_sizes import VERIFIED_SIZES
 from cudamm.benchmark.measure import bench
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.benchmark.verify import verify_all

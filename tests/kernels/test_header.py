@@ -535,3 +535,32 @@ def test_matrices_of_a_type_that_cudamm_lacks_are_refused() -> None:
     text = f"// args: A, B, C\n{GEOMETRY}__global__ void k(const unsigned char *A, uchar4 *B, float *C) {{}}"
     with pytest.raises(UsageError, match="cannot run kernels with matrices of uchar yet"):
         parse_method(text, Path("k.cu"))
+
+
+SQUARE = "__global__ void mm(const float *a, const float *b, float *c, int n) { c[0] = a[0] * b[0] * n; }\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "code", "conditions"),
+    [
+        ("// args: A, B, C, N\n", SQUARE, ["M == N", "N == K"]),
+        ("// args: A, B, C, K\n", SQUARE, ["M == K", "N == K"]),
+        ("/*\nthreads: 1\ngrid: 1\nargs: N, A, B, C\n*/\n", SQUARE, ["M == N", "N == K"]),
+        # The rows are whole blocks, of any number.
+        ("// args: A, B, C, N\n// requires: M % 16 == 0\n", SQUARE, ["M % 16 == 0", "N == K"]),
+        ("// args: A, B, C, N\n// requires: M == N, N == K\n", SQUARE, ["M == N", "N == K"]),
+        ("// args: A, B, C, N\n// requires: K == 64\n", SQUARE, ["K == 64", "M == N"]),
+        # The kernel has other sizes from elsewhere.
+        ("// args: A, B, C, N, K\n", SQUARE, []),
+        ("// args: A, B, C, N\n", SQUARE.replace("* n", "* n * gridDim.y"), []),
+        ("// args: A, B, C, N\n", "#define K 64\n" + SQUARE.replace("* n", "* n * K"), ["M == N"]),
+        ("// args: A, B, C, N\n// sizes: DEPTH=K\n", SQUARE, ["M == N"]),
+        ("// args: tensor_map(A, 8, 8), tensor_map(B, 8, 8), C, N\n", SQUARE, []),
+    ],
+)
+def test_a_kernel_that_gets_one_size_multiplies_square_matrices(
+    header: str, code: str, conditions: list[str]
+) -> None:
+    geometry = "" if "threads" in header else GEOMETRY
+    method = parse_method(f"{geometry}{header}{code}", Path("mm.cu"))
+    assert [str(required) for required in method.requires] == conditions

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from cudamm.errors import KernelError, RequirementError, UsageError
-from cudamm.kernels.chosen_cases import usual_sizes
 from cudamm.kernels.header import Overrides, parse_method, read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Launch, Limits, StructValue, TensorMap, check, padded_row_bytes, plan
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Shape
+from cudamm.kernels.usual_sizes import SQUARE_SIZES, VERIFIED_SIZES, usual_sizes
 from cudamm.kernels.variant import Variant, variants
 
 FLOAT32, FLOAT64 = ELEMENT_TYPES["float32"], ELEMENT_TYPES["float64"]
@@ -280,13 +280,40 @@ def test_equal_sizes_are_padded_together() -> None:
 @pytest.mark.parametrize(
     ("header", "sizes"),
     [
-        ("// threads: 16, 16\n// grid: ceil(N / 16), ceil(M / 16)\n", ("33x65x9",)),
-        ("// threads: 16, 16\n// grid: ceil(N / 128), ceil(M / 128)\n", ("33x65x9", "130x259x17")),
-        ("// threads: 256\n// grid: ceil(M / 64)\n", ("33x65x9", "130x259x17")),
-        ("// threads: 16, 16\n// grid: 4, 4\n// requires: M == 64, N == 64\n", ("33x65x9", "64x64x64")),
-        ("// threads: 16, 16\n// grid: N, N\n// requires: M == N, N == K\n", ("17",)),
+        ("// threads: 16, 16\n// grid: ceil(N / 16), ceil(M / 16)\n", VERIFIED_SIZES),
+        ("// threads: 64, 4\n// grid: ceil(N / 64), ceil(M / 32)\n", VERIFIED_SIZES),
+        ("// threads: 256\n// grid: ceil(M / 64)\n", VERIFIED_SIZES),
+        ("// threads: 256\n// grid: ceil(M * N / 256)\n", VERIFIED_SIZES),
+        (
+            "// threads: 16, 16\n// grid: ceil(N / 128), ceil(M / 128)\n",
+            ("33x65x129", "100x1x50", "127x128x1", "1x1x1", "258x507x33", "128x256x32", "256x384x64"),
+        ),
+        (
+            "// threads: 64, 4\n// grid: ceil(N / 96), ceil(M / 64)\n",
+            ("33x65x129", "100x1x50", "127x128x1", "1x1x1", "130x379x33", "64x192x32", "128x288x64"),
+        ),
+        (
+            "// threads: 8, 8\n// grid: N // 48, M // 48\n// requires: M % 48 == 0, N % 48 == 0\n",
+            ("33x65x129", "100x1x50", "127x128x1", "1x1x1", "98x187x33"),  # padding makes complete tiles
+        ),
     ],
 )
-def test_a_kernel_is_verified_at_a_size_with_several_blocks(header: str, sizes: tuple[str, ...]) -> None:
-    chosen = usual_sizes([method_of(header)], ["33x65x9"], ["17"], ["130x259x17", "300x520x33", "130"])
-    assert chosen == sizes
+def test_sizes_suit_the_tile(header: str, sizes: tuple[str, ...]) -> None:
+    assert usual_sizes([method_of(header)]) == sizes
+
+
+@pytest.mark.parametrize(
+    ("header", "sizes"),
+    [
+        # Only its own size.
+        ("// threads: 16, 16\n// grid: 4, 4\n// requires: M == 64, N == 64\n", ("64x64x64",)),
+        # Squares, of which one block can compute the first four.
+        ("// threads: N, N\n// grid: 1\n// requires: M == N, N == K\n", ("17", "1", "32", "24")),
+        ("// threads: 16, 16\n// grid: N // 16, N // 16\n// requires: M == N, N == K\n", SQUARE_SIZES),
+        ("// threads: N, M\n// grid: 1\n", ("17x31x13", "100x1x50", "1x1x1", "32x32x32")),
+    ],
+)
+def test_only_sizes_that_a_kernel_allows_are_tried_and_never_the_smallest_alone(
+    header: str, sizes: tuple[str, ...]
+) -> None:
+    assert usual_sizes([method_of(header)]) == sizes

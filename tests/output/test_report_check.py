@@ -48,7 +48,7 @@ def test_a_mistake_has_kind_place_source_line_message_and_cure():
         "This mistake occurs at 2 of 2 sizes, first at 17x31x13."
     )
     assert lines[4].strip() == "Cure: put __syncthreads() between them."
-    assert "0 of 1 variants are clean." in lines and "Success!" not in "".join(lines)
+    assert "0 of 1 variants passed." in lines and "Success!" not in "".join(lines)
 
 
 def test_a_variant_with_advice_only_is_clean():
@@ -79,7 +79,7 @@ def test_verdicts_of_compute_sanitizer_are_shown_and_count():
     text = shown([checked])
     assert "compute-sanitizer memcheck at 64x64x64: 0 errors" in text
     assert "compute-sanitizer racecheck at 64x64x64: 2 errors" in text and "[a] and [b]" in text
-    assert "no verdict: no answer within 60 s" in text and "0 of 1 variants are clean." in text
+    assert "no verdict: no answer within 60 s" in text and "0 of 1 variants passed." in text
     assert result(sanitizer=tools[:1]).all_well
 
 

@@ -289,6 +289,8 @@ def test_the_three_worst_tails_are_reported() -> None:
          "6 blocks fit (now 5): 100% occupancy (now 83.3%)"),
         (Step(11, 44, 44 / 48, threads_per_block=128),
          "blocks of 128 threads (now 256) would give 91.7% occupancy (now 83.3%)"),
+        (Step(6, 48, 1.0, threads_per_block=64, params={"EDGE": 8}),
+         "EDGE=8, with blocks of 64 threads (now 256), would give 100% occupancy (now 83.3%)"),
     ],
 )  # fmt: skip
 def test_a_step_is_described_in_a_sentence(step: Step, line: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 
 import pytest
 from rich.console import Console
 
+from cudamm.benchmark import verify
 from cudamm.benchmark.result import Result, Timing
 from cudamm.devices.device import DeviceInfo
 from cudamm.execution.case import Verdict
@@ -212,7 +214,7 @@ def test_the_table_of_verify_fits_the_width(width):
     text = verified(results, width)
     assert max(map(len, text.splitlines())) <= width
     rows = [line for line in text.splitlines() if "float" in line]
-    assert [row.count("~") for row in rows] == [6, 6]
+    assert [row.count("✓") for row in rows] == [6, 6]
 
 
 def test_verify_shows_each_outcome_by_its_mark():
@@ -225,9 +227,26 @@ def test_verify_shows_each_outcome_by_its_mark():
     ]
     text = verified(results)
     (row,) = rows_of(text)
-    assert row[3:7] == ["~", "=", "✗", "-"]
+    assert row[3:7] == ["✓", "✓=", "✗", "-"]
     assert "off" in text and "requires M == 17" in text
-    assert "2 of 4 results are right." in text and "Success!" not in text
+    assert "2 of 4 results are right. 1 was skipped." in text and "Success!" not in text
+
+
+def test_verify_prints_where_a_kernel_is_right_before_its_failures():
+    wrong = dataclasses.replace(
+        result(size=3, status="failed", reason="off"), right_where="right where M is a multiple of 32"
+    )
+    text = verified([wrong, result(size=32)])
+    right = "naive BLOCK_SIZE=16 is right where M is a multiple of 32"
+    assert text.index(right) < text.index("failed naive")
+
+
+@pytest.mark.parametrize(("size", "is_success"), [(1, False), (2, True)])
+def test_a_table_in_which_only_1x1x1_ran_is_no_success(size, is_success):
+    results = [result(size=size), result(size=64, status="skipped", reason="requires M < 3")]
+    assert ("Only 1x1x1 was run, which verifies nothing" in verified(results)) is not is_success
+    assert verify.is_success(results) is is_success
+    assert verify.is_success(results[:1]) and not verify.is_success(results[1:])
 
 
 def test_style_report_prints_samples_and_their_mean():

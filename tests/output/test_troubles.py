@@ -8,6 +8,7 @@ import io
 from rich.console import Console
 
 from cudamm.benchmark.result import Result
+from cudamm.execution.case import Verdict
 from cudamm.output.failed_rows import print_troubles
 from cudamm.output.results_view import troubles
 
@@ -54,3 +55,33 @@ def test_different_methods_and_choices_of_best_have_separate_lines():
     tma = Result("tma", {}, 8, 8, 8, "float32", True, "gpu", False, "skipped", "why")
     rows = [row("skipped", "why"), tma, dataclasses.replace(tma, chosen_by="model")]
     assert [trouble.variants for trouble in troubles(rows)] == ["warp-tile", "tma", "best: tma"]
+
+
+def wrong(reason, size, cause=""):
+    made = row("failed", "; ".join(filter(None, (cause, reason))), size, TM=4)
+    return dataclasses.replace(made, verdict=Verdict(False, made.reason, cause=cause))
+
+
+def test_failures_share_a_line_only_if_they_have_one_reason():
+    empty, cause = "cannot be launched: the grid is 0 x 0 x 1 blocks", "row and column of C are swapped"
+    assert printed([wrong(empty, 8), wrong("9 wrong", 9, cause), wrong("4 wrong", 4), wrong(empty, 7)]) == [
+        "failed warp-tile TM=4 at 9x9x9 float32: row and column of C are swapped; 9 wrong",
+        f"failed warp-tile TM=4 at 8x8x8 float32, 7x7x7 float32: {empty}",
+        "failed warp-tile TM=4 at 4x4x4 float32: 4 wrong",
+    ]
+
+
+def test_what_differs_between_sizes_with_one_cause_is_said_of_the_first():
+    cause = "row and column of C are swapped"
+    assert printed([wrong("9 wrong", 9, cause), wrong("7 wrong", 7, cause)]) == [
+        f"failed warp-tile TM=4 at 9x9x9 float32, 7x7x7 float32: {cause}; at 9x9x9: 9 wrong"
+    ]
+    causes = [
+        "thread (1,2) leaves in line 12",
+        "thread (3,4) leaves in line 12",
+        "thread (1,2) leaves in line 13",
+    ]
+    assert printed([wrong("", size, cause) for size, cause in zip((5, 6, 7), causes, strict=True)]) == [
+        "failed warp-tile TM=4 at 5x5x5 float32, 6x6x6 float32: at 5x5x5: thread (1,2) leaves in line 12",
+        "failed warp-tile TM=4 at 7x7x7 float32: thread (1,2) leaves in line 13",
+    ]

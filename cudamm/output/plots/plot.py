@@ -18,6 +18,21 @@ KINDS = (".png", ".svg", ".pdf")
 TERMINAL = "-"
 
 
+def check_plot(path: str) -> None:
+    """Check what `--plot` names, and that the library that draws it is installed.
+
+    Raises:
+        UsageError: `path` names no picture.
+        NoDeviceError: the library is not installed, or does not start.
+    """
+    if path == TERMINAL:
+        check_terminal()
+    elif Path(path).suffix.lower() in KINDS:
+        _import_matplotlib()
+    else:
+        raise UsageError(f"--plot {path}: the name must end in {', '.join(KINDS)}, or be - for the terminal")
+
+
 class Plot:
     """A picture file to be written once, at the end, or the terminal.
 
@@ -38,20 +53,12 @@ class Plot:
             UsageError: `path` cannot be written, or names no picture.
             NoDeviceError: the library that draws it is not installed.
         """
+        check_plot(path)
         self.is_terminal = path == TERMINAL
         self._path = path
-        self._file: OutputFile | None = None
-        self._has_reported = False
-        if self.is_terminal:
-            check_terminal()
-            return
         self._kind = Path(path).suffix.lower()
-        if self._kind not in KINDS:
-            raise UsageError(
-                f"--plot {path}: the name must end in {', '.join(KINDS)}, or be - for the terminal"
-            )
-        _import_matplotlib()
-        self._file = OutputFile("--plot", path)
+        self._file = None if self.is_terminal else OutputFile("--plot", path)
+        self._has_reported = False
 
     def __enter__(self) -> Plot:
         return self

@@ -1,0 +1,196 @@
+"""Find the sizes at which a kernel that is wrong at others is right: mostly multiples of its tile."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Mapping, Sequence
+
+from cudamm.errors import DeviceLostError, HangError, KernelError, UsageError
+from cudamm.execution.case import Case
+from cudamm.execution.executor import LocalExecutor
+from cudamm.execution.prepare import case_at
+from cudamm.kernels.method import SIZE_NAMES
+from cudamm.kernels.problem import Shape
+from cudamm.kernels.usual_sizes import AFFORDABLE_WORK, are_square_only, tile_of
+
+_USUAL_STEP = 64
+"""Multiple of M, N and K that is taken for a multiple of the tile if the tile is not known."""
+
+_LEAST_STEP = 32
+"""A number of which the extents of the first shape are multiples, even if the tile is smaller."""
+
+_FACTORS = (2, 3, 1)
+"""Number of these steps in the extents of the first shape. All three differ, and the product is small."""
+
+_MOST_S = 30.0
+"""Time after which the search for one kernel's condition ends without a result, in seconds."""
+
+Groups = tuple[tuple[int, ...], ...]
+"""Extents that are equal to each other: M is 0, N is 1 and K is 2."""
+
+_ALL_EQUAL: Groups = ((0, 1, 2),)
+_NONE_EQUAL: Groups = ((0,), (1,), (2,))
+_TWO_EQUAL: tuple[Groups, ...] = (((0, 1), (2,)), ((0,), (1, 2)), ((0, 2), (1,)))
+
+
+@dataclasses.dataclass(frozen=True)
+class RightSizes:
+    """The sizes at which a kernel is right.
+
+    Attributes:
+        groups: extents that have to be equal.
+        steps: for each group, the number that its extents have to be multiples of.
+        program_size: M, N and K in the program; None if they are not known.
+    """
+
+    groups: Groups
+    steps: tuple[int, ...]
+    program_size: tuple[int, int, int] | None = None
+
+    def holds(self, shape: Shape) -> bool:
+        """Return whether a shape is one of these sizes."""
+        extents = shape.extents
+        return all(
+            len({extents[axis] for axis in group}) == 1 and extents[group[0]] % step == 0
+            for group, step in zip(self.groups, self.steps, strict=True)
+        )
+
+    def shape(self, factors: Sequence[int]) -> Shape:
+        """Return the shape with a number of steps for each group."""
+        extents = [0, 0, 0]
+        for group, step, factor in zip(self.groups, self.steps, factors, strict=False):
+            for axis in group:
+                extents[axis] = step * factor
+        return Shape(*extents)
+
+    def __str__(self) -> str:
+        """Return "right where M and N are multiples of 32 (the program has 4096 x 4096 x 4096)"."""
+        text = f"right where {' and '.join(self._conditions())}"
+        if self.program_size is None:
+            return text
+        size = " x ".join(map(str, self.program_size))
+        has_others = "" if self.holds(Shape(*self.program_size)) else ", where it is not"
+        return f"{text} (the program has {size}{has_others})"
+
+    def _conditions(self) -> list[str]:
+        """Return such as `M and N are multiples of 32`, for each step and each group of equal extents."""
+        conditions, of_steps = [], dict[int, list[str]]()
+        for group, step in zip(self.groups, self.steps, strict=True):
+            names = [SIZE_NAMES[axis] for axis in group]
+            if len(names) > 1:
+                multiple = f" is a multiple of {step}" if step > 1 else ""
+                conditions.append(" = ".join(names) + multiple)
+            elif step > 1:
+                of_steps.setdefault(step, []).append(names[0])
+        for step, names in of_steps.items():
+            listed = f"{', '.join(names[:-1])} and {names[-1]} are multiples" if names[1:] else ""
+            conditions.append(f"{listed or f'{names[0]} is a multiple'} of {step}")
+        return conditions
+
+
+def where_right(executor: LocalExecutor, case: Case, known: Mapping[Shape, bool]) -> RightSizes | None:
+    """Return the sizes at which a kernel is right; None if no such condition was found and confirmed.
+
+    The condition is the weakest that the runs confirm: the kernel is right at the smallest such size and at
+    further ones, and wrong if the condition does not hold for one extent.
+
+    Args:
+        executor: runs the kernel at further sizes.
+        case: the kernel at a size at which it is wrong.
+        known: shapes at which it was run, and whether it was right.
+
+    Raises:
+        DeviceLostError: the device cannot be used any more.
+    """
+    try:
+        return _Search(executor, case, known).found()
+    except HangError:  # each further run could take as long
+        return None
+
+
+class _Search:
+    """The search for the condition of one kernel."""
+
+    def __init__(self, executor: LocalExecutor, case: Case, known: Mapping[Shape, bool]) -> None:
+        self._executor, self._case = executor, case
+        self._given, self._known = known, dict(known)
+        self._is_square = are_square_only([case.variant])
+        tile = tile_of(case.variant)
+        self._tile = tuple(extent or _USUAL_STEP for extent in (tile.m, tile.n, tile.k))
+        self._ends = time.monotonic() + _MOST_S
+
+    def found(self) -> RightSizes | None:
+        """Return the condition, if there is one."""
+        base = self._base()
+        if base is None:
+            return None
+        # The steps of `base` are replaced by smaller ones, a group at a time.
+        steps = [self._smallest_step(base, place) for place in range(len(base.groups))]
+        right = RightSizes(base.groups, tuple(steps), self._case.variant.method.program_size)
+        is_condition = max(steps) > 1 or (base.groups != _NONE_EQUAL and not self._is_square)
+        return right if is_condition and self._is_confirmed(right, base) else None
+
+    def _base(self) -> RightSizes | None:
+        """Return multiples of a whole tile at which the kernel is right; None if there are none."""
+        if self._is_square:
+            groups: list[Groups] = [_ALL_EQUAL]
+        elif self._is_right_at(self._multiples(_NONE_EQUAL)):
+            groups = [_NONE_EQUAL]
+        elif self._is_right_at(self._multiples(_ALL_EQUAL)):
+            groups = [*_TWO_EQUAL, _ALL_EQUAL]
+        else:
+            return None
+        multiples = map(self._multiples, groups)
+        return next((each for each in multiples if self._is_right_at(each)), None)
+
+    def _multiples(self, groups: Groups) -> RightSizes:
+        tiles = (math.lcm(*(self._tile[axis] for axis in group)) for group in groups)
+        return RightSizes(groups, tuple(math.lcm(tile, _LEAST_STEP) for tile in tiles))
+
+    def _is_right_at(self, sizes: RightSizes) -> bool:
+        return self._is_right(sizes.shape(_FACTORS))
+
+    def _smallest_step(self, base: RightSizes, place: int) -> int:
+        """Return the smallest step by which a group may grow so that the kernel stays right."""
+
+        def is_right(step: int) -> bool:
+            extents = list(base.shape(_FACTORS).extents)
+            for axis in base.groups[place]:
+                extents[axis] += step
+            return self._is_right(Shape(*extents))
+
+        if is_right(1):
+            return 1
+        steps = [math.lcm(*(self._tile[axis] for axis in base.groups[place]))]
+        while steps[-1] % 2 == 0:
+            steps.append(steps[-1] // 2)
+        # The kernel is wrong with a step of 1; the largest step is confirmed at the end.
+        wrong, right = len(steps) - 1 + (steps[-1] != 1), 0
+        while wrong - right > 1:
+            middle = (wrong + right) // 2
+            wrong, right = (wrong, middle) if is_right(steps[middle]) else (middle, right)
+        return steps[right]
+
+    def _is_confirmed(self, right: RightSizes, base: RightSizes) -> bool:
+        """Return whether the kernel is right at all known sizes that the condition allows, and at others."""
+        if not all(is_right for shape, is_right in self._given.items() if right.holds(shape)):
+            return False
+        further = [right.shape(factors) for factors in ((1, 1, 1), (3, 2, 5), (1, 4, 2))]
+        grown = zip(base.shape(_FACTORS).extents, right.shape((1, 1, 1)).extents, strict=True)
+        return all(map(self._is_right, (*further, Shape(*map(sum, grown)))))
+
+    def _is_right(self, shape: Shape) -> bool:
+        """Return whether the kernel is right at a shape, at which it is run unless it was."""
+        if shape not in self._known:
+            if time.monotonic() > self._ends or shape.work > 2 * AFFORDABLE_WORK:
+                return False
+            try:
+                verdict = self._executor.verify(case_at(self._case, shape), thorough=True)
+                self._known[shape] = verdict.correct is True
+            except (DeviceLostError, HangError):
+                raise
+            except (KernelError, UsageError):
+                self._known[shape] = False
+        return self._known[shape]

@@ -25,7 +25,7 @@ COMFORTABLE_S = 10.0
 SLOWEST_RATE = 2e6
 """Multiplications per second of the slowest kernels on a busy processor; most are a hundred times as fast."""
 
-LONGEST_START_S = 0.5
+LONGEST_START_S = 0.25
 """Time until a kernel runs, at most, in seconds."""
 
 

@@ -21,6 +21,7 @@ from cudamm.benchmark.sampling_policy import (
     WarmUp,
     end_of_sampling,
     first_samples,
+    is_one_run_enough,
     is_overhead_negligible,
     launches_per_sample,
     pause_before_retake_s,
@@ -29,9 +30,12 @@ from cudamm.benchmark.sampling_policy import (
 from cudamm.benchmark.theoretical_rates import not_below_theoretical
 from cudamm.devices.device import Ceilings, Target
 from cudamm.devices.gpu_device import GpuTarget
-from cudamm.errors import KernelError
+from cudamm.errors import HangError, KernelError
 from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.execution.executor import LocalExecutor, Report, SampleBatch
+
+SLOW_ON_HOST = "one run on the host takes longer than --timeout: choose a smaller size or a longer --timeout"
+"""Reason why a method of the host is skipped that gave no answer in time."""
 
 KnownMedian = tuple[str, float]
 """A device, and a median in milliseconds that it has measured."""
@@ -180,7 +184,10 @@ class _Benchmark:
             ended = step(candidate)
         except KernelError as error:
             self._medians.discard(candidate.case.position)
-            result = self._without_samples(candidate, "failed", str(error))
+            if isinstance(error, HangError) and candidate.case.execution == "native":
+                result = self._without_samples(candidate, "skipped", SLOW_ON_HOST)
+            else:
+                result = self._without_samples(candidate, "failed", str(error))
         else:
             if is_untimed(candidate.case, self._settings):
                 result = self._without_samples(candidate, "ok")
@@ -230,6 +237,11 @@ class _Benchmark:
         return self._ended(candidate)
 
     def _sample_to_the_end(self, candidate: _Candidate) -> Ended:
+        launch_ms = candidate.verdict.launch_ms
+        if is_one_run_enough(self._settings, launch_ms):
+            candidate.samples_ms = [launch_ms]
+            self._update_best(candidate)
+            return "time"
         self._warm_up(candidate)
         self._sample(candidate, 1)
         while not (ended := self._ended(candidate)):

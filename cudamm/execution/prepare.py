@@ -104,7 +104,8 @@ def compiled_as_ready(
 ) -> Generator[Case, None, None]:
     """Yield each case as soon as its program is compiled; the other programs compile meanwhile.
 
-    Cases on the host come last, because compiling would disturb their times.
+    Cases on the host come last, because compiling would disturb their times; beside a GPU, their programs
+    are compiled last too.
 
     Args:
         at_once: if False, yield nothing before every program is compiled.
@@ -118,7 +119,8 @@ def compiled_as_ready(
             waiting.setdefault(case.program, []).append(case)
     results: list[tuple[Program, Any]] = []
     total = len(waiting)
-    for target in dict.fromkeys(case.target for cases in waiting.values() for case in cases):
+    targets = dict.fromkeys(case.target for cases in waiting.values() for case in cases)
+    for target in sorted(targets, key=lambda target: target.info.kind == "cpu"):
         programs = [p for p, cases in waiting.items() if cases[0].target is target]
         with compile_each(
             programs, functools.partial(_identified, target), target.compile_threads

@@ -77,7 +77,7 @@ def bench_command(
     is exact: the sectors and wavefronts that cudamm trace counts, registers, and occupancy.
 
     \b
-    cudamm bench -n 1024 -n 640x480x320         two sizes
+    cudamm bench -n 1024,640x480x320            two sizes
     cudamm bench -m tiled,cublas -n 4096        how near to NVIDIA's library?
     cudamm bench -m best -n 4096                what suits this device and size
     cudamm bench -m tiled-dynamic --block auto  the best block size

@@ -102,7 +102,7 @@ def test_sizes_with_spaces_between_them_are_refused_with_the_right_form(run: Any
         ("-m register-tile -D TILES=8", ["the parameter TILES: did you mean TILE_SIZE?"]),
         ("-m tiled -D blocksize=8", ["did you mean BLOCK_SIZE?"]),
         ("-m tiled -D STRIDE=8", ["no chosen method has the parameter STRIDE (tiled has BLOCK_SIZE)"]),
-        ("mine.cu --threads 8 --grid 1 -D TILE_WIDHT=8", ["not mention TILE_WIDHT: did you mean TILE_WIDTH?"]),
+        ("mine.cu --threads 8 --grid 1 -D TILE_WIDHT=8", ["TILE_WIDHT: did you mean TILE_WIDTH?"]),
         ("mine.cu --threads 8 --grid 1 -D TILE", ["has no value (did you mean TILE_WIDTH?)"]),
     ],
 )  # fmt: skip

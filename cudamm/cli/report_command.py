@@ -82,7 +82,7 @@ def report_command(
 
     The page of results contains a summary, the table with bars, charts, the kernels' sources, their
     occupancy, and every statistic of the samples. The page of a kernel contains its source with the mistakes
-    of `check` and the accesses of `trace` beside the lines, and its occupancy; it has no times. A page is one
+    of `check` and the accesses of `trace` below the lines, and its occupancy; it has no times. A page is one
     file, which loads nothing from the network.
 
     With --csv, --markdown or --svg, the table of bench is written in that format instead of the page. Add -o

@@ -172,14 +172,17 @@ class _Benchmark:
         for case in cases:
             candidate = _Candidate(case, device_was_warm=time.monotonic() < self._executor.warm_until)
             self._candidates.append(candidate)
-            yield from self._advance(candidate, self._begin)
+            doing = "verifying" if self._settings.verify else "timing"
+            yield from self._advance(candidate, self._begin, doing)
         while self._candidates:
             for candidate in sorted(self._candidates, key=lambda candidate: candidate.expected_ms):
-                yield from self._advance(candidate, self._take_turn)
+                yield from self._advance(candidate, self._take_turn, "timing")
 
-    def _advance(self, candidate: _Candidate, step: Callable[[_Candidate], Ended]) -> Iterator[Result]:
+    def _advance(
+        self, candidate: _Candidate, step: Callable[[_Candidate], Ended], doing: str
+    ) -> Iterator[Result]:
         """Do one step of a candidate; if it was the last step, yield the result."""
-        self._report(f"finalist {candidate.case.title}" if self._is_final else candidate.case.title)
+        self._report(f"{'finalist' if self._is_final else doing} {candidate.case.title}")
         try:
             ended = step(candidate)
         except KernelError as error:
@@ -215,6 +218,7 @@ class _Benchmark:
         if is_untimed(case, self._settings):
             return ""
         if case.on_host:
+            self._report(f"timing {case.title}")
             return self._sample_to_the_end(candidate)
         if self._is_dropped(candidate):
             return "dropped"

@@ -10,7 +10,7 @@ import click
 import cloup
 
 from cudamm.api.defaults import TIMED_SIZES
-from cudamm.cli.chosen_devices import run_on_devices
+from cudamm.cli.chosen_devices import opened, run_on_devices
 from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.completion_command import complete_methods
 from cudamm.cli.documented_option import option
@@ -98,7 +98,7 @@ def bench_command(
         from cudamm.output import bench_table, course_style
         from cudamm.tuning.fitted_cases import fitted_to
 
-        target = executors.target
+        target = opened(executors, outputs)
         shapes = sizes or (TIMED_SIZES[target.info.kind],)
         found: list[str] = []
         if auto:

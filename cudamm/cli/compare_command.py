@@ -11,6 +11,7 @@ from cloup import option_group
 
 from cudamm.api.defaults import OCCUPANCY_ARCH, SIZE
 from cudamm.cli.arch_options import one_architecture
+from cudamm.cli.chosen_devices import opened
 from cudamm.cli.completion_command import complete_files
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import INCREASE, SHARE
@@ -135,7 +136,7 @@ def compare_command(
     )
     with (
         WorkerExecutor("cpu", timeout_s) as worker,
-        Session[KernelComparison](SCHEMA, outputs, worker.target.info) as session,
+        Session[KernelComparison](SCHEMA, outputs, opened(worker, outputs).info) as session,
     ):
 
         def compared(report_progress: ReportProgress) -> Iterator[KernelComparison]:

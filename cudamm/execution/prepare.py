@@ -122,6 +122,7 @@ def compiled_as_ready(
     targets = dict.fromkeys(case.target for cases in waiting.values() for case in cases)
     for target in sorted(targets, key=lambda target: target.info.kind == "cpu"):
         programs = [p for p, cases in waiting.items() if cases[0].target is target]
+        progress(f"compiling {programs[0].method.name}", len(results), total)
         with compile_each(
             programs, functools.partial(_identified, target), target.compile_threads
         ) as compiled_programs:
@@ -208,9 +209,9 @@ def _unsupported_type(variant: Variant, problem: Problem) -> str:
 
 
 def in_turn(cases: Sequence[Case], progress: Progress) -> Iterator[Case]:
-    """Yield each case in turn; free the matrices of a problem after its last case."""
+    """Yield each case in turn, to be verified; free the matrices of a problem after its last case."""
     for done, case in enumerate(cases):
-        progress(case.title, done, len(cases))
+        progress(f"verifying {case.title}", done, len(cases))
         yield case
         if done + 1 == len(cases) or cases[done + 1].problem != case.problem:
             case.problem.release()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -113,7 +114,12 @@ def compare_command(
             "compare takes two files of results (OLD.json NEW.json) or two kernels (OLD.cu NEW.cu), not "
             f"{len(names) or 'none'}; cudamm bench shows several kernels in one table"
         )
+    from cudamm.kernels.misnamed_file import misnamed_kernel
+
     kernel, other = sorted(names, key=_is_kernel, reverse=True)
+    for name in names:
+        if reason := misnamed_kernel(name):
+            raise UsageError(f"{reason}, or a file of results" if Path(name).is_dir() else reason)
     if _is_kernel(kernel) != _is_kernel(other):
         raise UsageError(
             f"“{kernel}” is a kernel and “{other}” is neither a kernel file nor a method: compare takes two "

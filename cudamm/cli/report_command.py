@@ -90,6 +90,8 @@ def report_command(
     """
     from rich.text import Text
 
+    from cudamm.kernels.misnamed_file import misnamed_kernel
+
     if path.endswith(KERNEL_FILES) or path == STANDARD_INPUT:
         refuse_given(context, lambda name: name in OF_RESULTS, "a file of results", "a kernel")
         from cudamm.cli.kernel_report import report_kernel
@@ -103,6 +105,8 @@ def report_command(
         if outputs.page != "-":
             console().print(Text(line), soft_wrap=True)
         return
+    if reason := misnamed_kernel(path):
+        raise UsageError(f"{reason}, or a file of results" if Path(path).is_dir() else reason)
     refuse_given(context, lambda name: name not in OF_RESULTS | OF_BOTH, "a kernel", "a file of results")
     from cudamm.benchmark.result import bench_record_among, yardsticks_of
     from cudamm.benchmark.result_file import load, results_of

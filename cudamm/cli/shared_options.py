@@ -117,6 +117,7 @@ def _selection(kernels: Sequence[str] = (), files: Sequence[str] = (), **given: 
     from pathlib import Path
 
     from cudamm.kernels.header import STANDARD_INPUT, read_standard_input
+    from cudamm.kernels.misnamed_file import why_no_kernel
     from cudamm.kernels.selection import Selection, is_kernel_file
     from cudamm.source.included_files import folders_field
 
@@ -124,7 +125,10 @@ def _selection(kernels: Sequence[str] = (), files: Sequence[str] = (), **given: 
         if re.fullmatch(r"\d+(x\d+x\d+)?", file):
             raise UsageError(f"“{file}” belongs to no option: several sizes are written -n 64,128")
         if not is_kernel_file(file):
-            raise UsageError(f"“{file}” is neither an option nor a kernel file (choose a method with -m)")
+            meant = f"did you mean {file}.cu?" if Path(f"{file}.cu").is_file() else "choose a method with -m"
+            raise UsageError(
+                why_no_kernel(file) or f"“{file}” is neither an option nor a kernel file ({meant})"
+            )
     named = (*kernels, *files)
     if "" in named:
         raise UsageError("--kernel needs the name of a file, and its value is empty")

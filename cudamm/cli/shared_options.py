@@ -252,7 +252,7 @@ def problem_options(sizes: str, dtypes: str = "float32", *others: Decorator) -> 
         option(
             "--dtype", "dtypes", multiple=True, metavar="TYPE", show_default=dtypes, callback=_separated,
             shell_complete=complete_words(*ELEMENT_TYPES),
-            help=f"Element type, or a list of types: {', '.join(ELEMENT_TYPES)}. Repeatable.",
+            help=f"Element type: {', '.join(ELEMENT_TYPES)}. Repeatable.",
         ),
         *others,
     )  # fmt: skip

@@ -225,7 +225,7 @@ def check_all(
     counter = itertools.count()
     for (variant, dtype), group in groups.items():
         for check in group:
-            progress(f"{variant} at {check.size} {dtype}", next(counter), len(cases))
+            progress(f"checking {variant} at {check.size} {dtype}", next(counter), len(cases))
             hung = next(
                 (c for c in group if c.hung and hangs_too(c.problem.shape, check.problem.shape)), None
             )
@@ -538,6 +538,8 @@ def _compiled(
     """
     programs = list(dict.fromkeys(case.program for case in planned if case.launch is not None))
     compiled: list[tuple[Program, Any]] = []
+    if programs:
+        progress(f"compiling {programs[0].method.name}", 0, len(programs))
     with compile_each(programs, executor.target.compile) as compiled_programs:
         for source, executable in compiled_programs:
             compiled.append((source, executable))

@@ -477,12 +477,14 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
         jobs += [] if own_baseline else [(naive_case, baseline_settings)]
         _ = problem.inputs  # computed here, before several threads ask for them at once
         results: list[TraceResult] = []
+        progress(f"tracing {problem_cases[0].variant}", done, total)
         with contextlib.closing(_in_parallel(lambda job: _traced(job[0], job[1], compiled), jobs)) as traced:
             for result in traced:
-                if len(results) < len(problem_cases):
-                    done += 1
-                    progress(f"traced {problem_cases[len(results)].variant}", done, total)
                 results.append(result)
+                if len(results) <= len(problem_cases):
+                    done += 1
+                    traced_next = problem_cases[min(len(results), len(problem_cases) - 1)]
+                    progress(f"tracing {traced_next.variant}", done, total)
         problem.release()
         naive_result = results[problem_cases.index(own_baseline) if own_baseline else -1]
         naive_totals = naive_result.total("global") if naive_result.status == "ok" else None
@@ -500,10 +502,12 @@ def _compiled(cases: Sequence[Case], progress: Progress) -> dict[Program, Execut
     """Compile each case's program, on all cores."""
     programs = list(dict.fromkeys(case.program for case in cases))
     executables: dict[Program, Executable | KernelError] = {}
+    if programs:
+        progress(f"compiling {programs[0].method.name}", 0, len(programs))
     with compile_each(programs, compile_to_observe) as compiled_programs:
         for program, executable in compiled_programs:
             executables[program] = executable
-            progress(f"compiled {program.method.name}", len(executables), len(programs))
+            progress(f"compiling {program.method.name}", len(executables), len(programs))
     return executables
 
 

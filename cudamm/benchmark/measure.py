@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from cudamm.benchmark.finalists import finalists, key_of, problem_of
+from cudamm.benchmark.host_duration import EstimateDurations, too_long
 from cudamm.benchmark.measure_in_turn import MeasureInTurn, cache_state, is_untimed, known_medians
 from cudamm.benchmark.result import Result, Timing, result_of_case
 from cudamm.benchmark.sampling_policy import Settings
@@ -80,11 +81,11 @@ class _SharedBenchmark:
         self._results = {case.problem: _of_problem(case.problem, kept) for case in self._to_measure}
         self._unmeasured = Counter(case.problem for case in self._to_measure)
         self._compiled: dict[int, Case] = {}
-        self._alone: dict[Problem, list[Case]] = {case.problem: [] for case in self._to_measure}
+        self._on_host: dict[Problem, list[Case]] = {case.problem: [] for case in self._to_measure}
 
     def run(self) -> Iterator[Result]:
         """Measure everything, and yield each result when it is complete."""
-        skipped = (self._skipped_result(case) for case in self._skipped)
+        skipped = (self._skipped_result(case, case.skipped) for case in self._skipped)
         with contextlib.closing(compiled_as_ready(self._to_measure, self._report_progress)) as compiled:
             self._cases = SharedCases(compiled)
             with device_threads(self._executors) as threads:
@@ -99,19 +100,20 @@ class _SharedBenchmark:
                         yield from skipped
         yield from skipped
 
-    def _skipped_result(self, case: Case) -> Result:
-        return result_of_case(case, "skipped", case.skipped, Timing([], cache_state(case, self._settings)))
+    def _skipped_result(self, case: Case, reason: str) -> Result:
+        return result_of_case(case, "skipped", reason, Timing([], cache_state(case, self._settings)))
 
     def _share_variants(self, threads: DeviceThreads) -> Generator[Result, None, None]:
         for problem in self._results:
             measure = functools.partial(self._measure, problem=problem)
             for result in threads.run(measure, functools.partial(self._cases.may_have, problem)):
                 yield self._keep(problem, result)
-            yield from self._measure_alone(problem)
-            is_end = problem == list(self._results)[-1] and not self._settings.keep_matrices
+            is_last = problem == list(self._results)[-1]
+            is_end = is_last and not self._settings.keep_matrices and not any(self._on_host.values())
             yield from self._measure_finalists(problem, is_end=is_end)
             if not self._settings.keep_matrices:
                 self._executors.release()
+        yield from self._measure_on_host()
 
     def _share_problems(self, threads: DeviceThreads) -> Generator[Result, None, None]:
         def measure(member: Executor, problem: Problem) -> Iterator[Result]:
@@ -121,8 +123,7 @@ class _SharedBenchmark:
 
         for problem, result in threads.share(self._results, measure):
             yield self._keep(problem, result)
-        for problem in self._results:
-            yield from self._measure_alone(problem)
+        yield from self._measure_on_host()
 
     def _measure(self, member: Executor, problem: Problem) -> Iterator[Result]:
         """Take and measure cases of a problem until none is left; put back what a lost device had taken."""
@@ -152,23 +153,49 @@ class _SharedBenchmark:
         """Take cases, and put each into `unfinished`."""
         for case in self._cases.of(problem):
             self._compiled[case.position] = case
-            if self._has_several and case.on_host and not is_untimed(case, self._settings):
-                self._alone[problem].append(case)
+            if self._waits_for_devices(case):
+                self._on_host[problem].append(case)
             else:
                 unfinished[case.position] = case
                 yield case
 
-    def _measure_alone(self, problem: Problem) -> Iterator[Result]:
-        """Measure what is timed on the host, which cases on other devices would disturb."""
-        unfinished = {case.position: case for case in self._alone[problem]}
-        while unfinished:
-            member = self._executors.open_members()[0]
-            try:
-                for result in self._in_turn(member, problem, list(unfinished.values())):
-                    del unfinished[result.position]
-                    yield self._keep(problem, result)
-            except DeviceLostError as error:
-                self._executors.remove(member, error)
+    def _waits_for_devices(self, case: Case) -> bool:
+        """Return whether a case is measured when the devices have measured all others.
+
+        The host's loops can take longer than all kernels, and cases on several devices would disturb them.
+        """
+        is_timed_on_host = case.on_host and not is_untimed(case, self._settings)
+        return case.execution == "native" or (self._has_several and is_timed_on_host)
+
+    def _measure_on_host(self) -> Iterator[Result]:
+        """Measure the cases that waited, problem by problem; skip those that would take too long."""
+        for problem, cases in self._on_host.items():
+            unfinished = {case.position: case for case in cases}
+            for position, duration_s in self._estimated_durations(cases):
+                reason = too_long(problem.shape, duration_s, self._settings.max_time_s)
+                if reason:
+                    yield self._keep(problem, self._skipped_result(unfinished.pop(position), reason))
+            while unfinished:
+                member = self._executors.open_members()[0]
+                try:
+                    for result in self._in_turn(member, problem, list(unfinished.values())):
+                        del unfinished[result.position]
+                        yield self._keep(problem, result)
+                except DeviceLostError as error:
+                    self._executors.remove(member, error)
+            if cases and not self._settings.keep_matrices:
+                self._executors.release()
+
+    def _estimated_durations(self, cases: Sequence[Case]) -> list[tuple[int, float]]:
+        """Return the positions of large cases on the host, and the estimated seconds of one run of each."""
+        if not cases:
+            return []
+        member = self._executors.open_members()[0]
+        try:
+            return list(member.carry_out(EstimateDurations(), cases, self._report))
+        except DeviceLostError as error:
+            self._executors.remove(member, error)
+            return []
 
     def _measure_finalists(self, problem: Problem, *, is_end: bool) -> Iterator[Result]:
         """Measure the finalists of a problem again, in turn, on one device.

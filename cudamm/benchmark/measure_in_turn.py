@@ -21,6 +21,7 @@ from cudamm.benchmark.sampling_policy import (
     WarmUp,
     end_of_sampling,
     first_samples,
+    is_one_run_enough,
     is_overhead_negligible,
     launches_per_sample,
     pause_before_retake_s,
@@ -30,9 +31,12 @@ from cudamm.benchmark.theoretical_rates import not_below_theoretical
 from cudamm.benchmark.verify import verified_in_time
 from cudamm.devices.device import Ceilings, Target
 from cudamm.devices.gpu_device import GpuTarget
-from cudamm.errors import KernelError, UnfinishedError
+from cudamm.errors import HangError, KernelError, UnfinishedError
 from cudamm.execution.case import UNVERIFIED, Case, Verdict
 from cudamm.execution.executor import LocalExecutor, Report, SampleBatch
+
+SLOW_ON_HOST = "one run on the host takes longer than --timeout: choose a smaller size or a longer --timeout"
+"""Reason why a method of the host is skipped that gave no answer in time."""
 
 KnownMedian = tuple[str, float]
 """A device, and a median in milliseconds that it has measured."""
@@ -169,14 +173,17 @@ class _Benchmark:
         for case in cases:
             candidate = _Candidate(case, device_was_warm=time.monotonic() < self._executor.warm_until)
             self._candidates.append(candidate)
-            yield from self._advance(candidate, self._begin)
+            doing = "verifying" if self._settings.verify else "timing"
+            yield from self._advance(candidate, self._begin, doing)
         while self._candidates:
             for candidate in sorted(self._candidates, key=lambda candidate: candidate.expected_ms):
-                yield from self._advance(candidate, self._take_turn)
+                yield from self._advance(candidate, self._take_turn, "timing")
 
-    def _advance(self, candidate: _Candidate, step: Callable[[_Candidate], Ended]) -> Iterator[Result]:
+    def _advance(
+        self, candidate: _Candidate, step: Callable[[_Candidate], Ended], doing: str
+    ) -> Iterator[Result]:
         """Do one step of a candidate; if it was the last step, yield the result."""
-        self._report(f"finalist {candidate.case.title}" if self._is_final else candidate.case.title)
+        self._report(f"{'finalist' if self._is_final else doing} {candidate.case.title}")
         try:
             ended = step(candidate)
         except UnfinishedError as error:
@@ -184,7 +191,10 @@ class _Benchmark:
             result = self._without_samples(candidate, "skipped", str(error))
         except KernelError as error:
             self._medians.discard(candidate.case.position)
-            result = self._without_samples(candidate, "failed", str(error))
+            if isinstance(error, HangError) and candidate.case.execution == "native":
+                result = self._without_samples(candidate, "skipped", SLOW_ON_HOST)
+            else:
+                result = self._without_samples(candidate, "failed", str(error))
         else:
             if is_untimed(candidate.case, self._settings):
                 result = self._without_samples(candidate, "ok")
@@ -212,6 +222,7 @@ class _Benchmark:
         if is_untimed(case, self._settings):
             return ""
         if case.on_host:
+            self._report(f"timing {case.title}")
             return self._sample_to_the_end(candidate)
         if self._is_dropped(candidate):
             return "dropped"
@@ -234,6 +245,11 @@ class _Benchmark:
         return self._ended(candidate)
 
     def _sample_to_the_end(self, candidate: _Candidate) -> Ended:
+        launch_ms = candidate.verdict.launch_ms
+        if is_one_run_enough(self._settings, launch_ms):
+            candidate.samples_ms = [launch_ms]
+            self._update_best(candidate)
+            return "time"
         self._warm_up(candidate)
         self._sample(candidate, 1)
         while not (ended := self._ended(candidate)):

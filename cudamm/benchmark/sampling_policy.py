@@ -138,6 +138,9 @@ FEWEST_SAMPLES = 10
 FEWEST_SLOW_SAMPLES = 3
 """Minimum number of samples of a variant whose median exceeds `max_time_s`."""
 
+LONG_HOST_RUN_MS = 2000.0
+"""Duration above which one run of a method on the host is one sample, in milliseconds."""
+
 
 def end_of_sampling(settings: Settings, samples_ms: Sequence[float], spent_s: float) -> Ended:
     """Return why the sampling of a variant ends now; empty if it goes on.
@@ -156,6 +159,11 @@ def end_of_sampling(settings: Settings, samples_ms: Sequence[float], spent_s: fl
     if min(statistics.noise, statistics.median_error) < settings.max_noise:
         return "noise"
     return "time" if spent_s >= settings.max_time_s else ""
+
+
+def is_one_run_enough(settings: Settings, launch_ms: float) -> bool:
+    """Return whether the verified run of a method on the host is its only sample, because it took so long."""
+    return settings.runs is None and launch_ms > max(1e3 * settings.max_time_s, LONG_HOST_RUN_MS)
 
 
 # Samples per turn.

@@ -24,6 +24,7 @@ import cloup
 from cloup.constraints import ConstraintViolated
 
 from cudamm import __version__
+from cudamm.cli.spellings import respelled, unknown_command, unknown_option
 from cudamm.errors import UNINTERRUPTED, CudammError, Interrupted, Signalled, UsageError
 from cudamm.output.readable_text import readable
 from cudamm.source.input_file import remembered_inputs
@@ -77,6 +78,14 @@ class _App(cloup.Group):
         command: click.Command = getattr(module, f"{name}_command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name. Raise UsageError if there is no such command."""
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            raise UsageError(unknown_command(args[0], self.commands))
+        return super().resolve_command(ctx, args)
+
     def invoke(self, context: click.Context) -> Any:
         """Run the command. An interrupt ends here: Click would write to a terminal that may be closed."""
         try:
@@ -88,6 +97,7 @@ class _App(cloup.Group):
         """Run a command. Every error ends here, as one line on standard error."""
         extra["standalone_mode"] = False
         self._called = "cudamm"
+        arguments = sys.argv[1:] if args is None else args
         if isinstance(sys.stdout, io.TextIOWrapper):
             codecs.register_error("in plain characters", _in_plain_characters)
             sys.stdout.reconfigure(errors="in plain characters")  # for terminals without †
@@ -95,10 +105,10 @@ class _App(cloup.Group):
             if sys.stdout is None:
                 raise UsageError("standard output is closed; send it to a file or to /dev/null")
             with remembered_inputs():
-                status = super().main(args, **extra)
+                status = super().main(respelled(arguments, self.commands), **extra)
             sys.stdout.flush()
         except CudammError as error:
-            is_verbose = not {"-v", "--verbose"}.isdisjoint(sys.argv[1:] if args is None else args)
+            is_verbose = not {"-v", "--verbose"}.isdisjoint(arguments)
             _end(str(error), error.exit_status, error.all_details if is_verbose else error.details)
         except click.exceptions.Exit as error:
             sys.exit(error.exit_code)
@@ -107,6 +117,8 @@ class _App(cloup.Group):
             sys.exit(UsageError.exit_status)
         except ConstraintViolated as error:
             _end(error.message, UsageError.exit_status)
+        except click.NoSuchOption as error:
+            _end(unknown_option(error, arguments), UsageError.exit_status)
         except click.ClickException as error:
             _end(f"{_reworded(error)}; see {self._called} --help", UsageError.exit_status)
         except click.Abort as error:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from cudamm.errors import NoDeviceError
+from cudamm.kernels.method import LaunchRemark
 
 if TYPE_CHECKING:
     from cudamm.kernels.chosen_cases import Cases
@@ -50,8 +55,32 @@ def asked_cases(
 
 
 def print_remarks(remarks: Sequence[str], quiet: bool) -> None:
-    """Print remarks on standard error, unless `quiet`."""
+    """Print remarks on standard error, unless `quiet`.
+
+    A terminal shows the launch of a file's kernel once, until the launch changes: every command finds it.
+    """
     from cudamm.output.console import messages
 
+    console = messages()
     for remark in () if quiet else remarks:
-        messages().print(f"cudamm: {remark}", soft_wrap=True, markup=False)
+        if isinstance(remark, LaunchRemark) and console.file.isatty():
+            if not _is_new(remark):
+                continue
+            remark += " (shown once; --save-launch keeps it in a file)"
+        console.print(f"cudamm: {remark}", soft_wrap=True, markup=False)
+
+
+def _is_new(remark: str) -> bool:
+    """Return whether a remark was never printed in this folder, as far as the cache folder shows."""
+    from cudamm.compile.compile_cache import cached
+
+    made = []
+
+    def make(path: Path) -> None:
+        path.write_bytes(b"")
+        made.append(path)
+
+    with contextlib.suppress(NoDeviceError, OSError):
+        cached(["shown remark", str(Path.cwd()), remark], ".shown", make)
+        return bool(made)
+    return True

@@ -10,7 +10,7 @@ import click
 import cloup
 
 from cudamm.api.defaults import TIMED_SIZES
-from cudamm.cli.chosen_devices import run_on_devices
+from cudamm.cli.chosen_devices import opened, run_on_devices
 from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.completion_command import complete_methods
 from cudamm.cli.documented_option import option
@@ -77,7 +77,7 @@ def bench_command(
     is exact: the sectors and wavefronts that cudamm trace counts, registers, and occupancy.
 
     \b
-    cudamm bench -n 1024 -n 640x480x320         two sizes
+    cudamm bench -n 1024,640x480x320            two sizes
     cudamm bench -m tiled,cublas -n 4096        how near to NVIDIA's library?
     cudamm bench -m best -n 4096                what suits this device and size
     cudamm bench -m tiled-dynamic --block auto  the best block size
@@ -98,7 +98,7 @@ def bench_command(
         from cudamm.output import bench_table, course_style
         from cudamm.tuning.fitted_cases import fitted_to
 
-        target = executors.target
+        target = opened(executors, outputs)
         shapes = sizes or (TIMED_SIZES[target.info.kind],)
         found: list[str] = []
         if auto:

@@ -9,6 +9,7 @@ import click
 import cloup
 from cloup import option_group
 
+from cudamm.cli.chosen_devices import opened
 from cudamm.cli.documented_option import option
 from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
@@ -109,7 +110,7 @@ def check_command(
     with contextlib.ExitStack() as closing:
         sanitize = None if tool is None else _sanitizer(device_spec, timeout_s or TIMEOUT_S, fmad, closing)
         worker = closing.enter_context(WorkerExecutor("cpu", timeout_s))
-        target = worker.target
+        target = opened(worker, outputs)
         chosen, remarks = fitted(chosen, selection.is_named, target.lacks, on_host(target, arch))
         with Session[CheckResult](SCHEMA, outputs, target.info) as session:
             session.collect(

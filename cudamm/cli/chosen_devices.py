@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cudamm.cli.cluster_options import LOCAL, ClusterChoice
 from cudamm.cli.output_options import OutputOptions
@@ -14,6 +14,7 @@ from cudamm.devices.named_devices import ALL, DeviceKind, named_kinds, names_sev
 from cudamm.errors import CudammError, UsageError
 
 if TYPE_CHECKING:
+    from cudamm.devices.device import Target
     from cudamm.execution.cluster import Cluster
     from cudamm.execution.executor import Executors
     from cudamm.execution.worker_executor import ExpectedProblem, WorkerExecutor
@@ -28,6 +29,18 @@ CASES_PER_DEVICE = 8
 def useful_devices(cases: int) -> int:
     """Return the number of devices that pay for a number of cases."""
     return max(1, math.ceil(cases / CASES_PER_DEVICE))
+
+
+def opened(executors: Executors, outputs: OutputOptions) -> Target[Any]:
+    """Return the properties of a device, and show that it is being opened meanwhile.
+
+    Raises:
+        NoDeviceError: the device cannot be used.
+    """
+    from cudamm.cli.progress_bar import progress_bar
+
+    with progress_bar(outputs, first_step="opening the device"):
+        return executors.target
 
 
 def run_on_devices(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,7 @@ from cloup import option_group
 
 from cudamm.api.defaults import OCCUPANCY_ARCH, SIZE
 from cudamm.cli.arch_options import one_architecture
+from cudamm.cli.chosen_devices import opened
 from cudamm.cli.completion_command import complete_files
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import INCREASE, SHARE
@@ -112,7 +114,12 @@ def compare_command(
             "compare takes two files of results (OLD.json NEW.json) or two kernels (OLD.cu NEW.cu), not "
             f"{len(names) or 'none'}; cudamm bench shows several kernels in one table"
         )
+    from cudamm.kernels.misnamed_file import misnamed_kernel
+
     kernel, other = sorted(names, key=_is_kernel, reverse=True)
+    for name in names:
+        if reason := misnamed_kernel(name):
+            raise UsageError(f"{reason}, or a file of results" if Path(name).is_dir() else reason)
     if _is_kernel(kernel) != _is_kernel(other):
         raise UsageError(
             f"“{kernel}” is a kernel and “{other}” is neither a kernel file nor a method: compare takes two "
@@ -135,7 +142,7 @@ def compare_command(
     )
     with (
         WorkerExecutor("cpu", timeout_s) as worker,
-        Session[KernelComparison](SCHEMA, outputs, worker.target.info) as session,
+        Session[KernelComparison](SCHEMA, outputs, opened(worker, outputs).info) as session,
     ):
 
         def compared(report_progress: ReportProgress) -> Iterator[KernelComparison]:

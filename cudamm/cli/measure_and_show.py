@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from cudamm.kernels.chosen_cases import Cases
     from cudamm.output.results_view import ResultsView
 
+MEASURING_SHARE = 0.5
+"""Share of the progress bar that measuring fills, if exact figures are computed after it."""
+
 
 def expected_problem(
     sizes: Sequence[str], dtypes: Sequence[str], measuring: Measuring
@@ -81,7 +84,8 @@ def measure_and_show(
             session.collect(
                 lambda report_progress: measure.bench(
                     executors, chosen, settings, report_progress, remaining, earlier
-                )
+                ),
+                part=(0.0, MEASURING_SHARE if info.kind == "cpu" else 1.0),
             )
         executors.dismiss()
         if any(lacks_figures(result, architecture) for result in session.results):
@@ -91,7 +95,8 @@ def measure_and_show(
             session.collect(
                 lambda report_progress: with_exact_figures(
                     results, cases, architecture, settings.fmad, report_progress, block_timeout_s
-                )
+                ),
+                part=(MEASURING_SHARE, 1.0),
             )
         view = results_view(info.name, session.results, baseline or BASELINE)
         session.add_tables(lambda console, _: show(console, view), lambda _: drawing_of(view))

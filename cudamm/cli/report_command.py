@@ -82,13 +82,15 @@ def report_command(
 
     The page of results contains a summary, the table with bars, charts, the kernels' sources, their
     occupancy, and every statistic of the samples. The page of a kernel contains its source with the mistakes
-    of `check` and the accesses of `trace` beside the lines, and its occupancy; it has no times. A page is one
+    of `check` and the accesses of `trace` below the lines, and its occupancy; it has no times. A page is one
     file, which loads nothing from the network.
 
     With --csv, --markdown or --svg, the table of bench is written in that format instead of the page. Add -o
     to write the page too.
     """
     from rich.text import Text
+
+    from cudamm.kernels.misnamed_file import misnamed_kernel
 
     if path.endswith(KERNEL_FILES) or path == STANDARD_INPUT:
         refuse_given(context, lambda name: name in OF_RESULTS, "a file of results", "a kernel")
@@ -103,6 +105,8 @@ def report_command(
         if outputs.page != "-":
             console().print(Text(line), soft_wrap=True)
         return
+    if reason := misnamed_kernel(path):
+        raise UsageError(f"{reason}, or a file of results" if Path(path).is_dir() else reason)
     refuse_given(context, lambda name: name not in OF_RESULTS | OF_BOTH, "a kernel", "a file of results")
     from cudamm.benchmark.result import bench_record_among, yardsticks_of
     from cudamm.benchmark.result_file import load, results_of

@@ -8,7 +8,7 @@ import click
 import cloup
 from cloup import option_group
 
-from cudamm.cli.chosen_devices import run_on_devices
+from cudamm.cli.chosen_devices import opened, run_on_devices
 from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.documented_option import option
 from cudamm.cli.output_options import PLOT, OutputOptions, output_options
@@ -80,7 +80,7 @@ def reproduce_command(
         from cudamm.kernels.architecture import find_architecture
         from cudamm.output import reproduce_table as tables
 
-        info = executors.target.info
+        info = opened(executors, outputs).info
         if outputs.plot is not None and info.kind != "gpu":
             raise UsageError(
                 f"--plot {outputs.plot} draws times, and reproduce times nothing without a GPU: run this "

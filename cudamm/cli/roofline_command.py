@@ -11,6 +11,7 @@ from cloup import option_group
 from cloup.constraints import IsSet
 
 from cudamm.api.defaults import MOST_RUNS, MOST_SMS, TRACE_ARCH
+from cudamm.cli.chosen_devices import opened
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import DecimalNumber, WholeNumber
 from cudamm.cli.option_rules import Decorator, all_with, belongs_to, contradict, one_target
@@ -197,7 +198,7 @@ def roofline_command(
         return _show(outputs, info, roofs, bounds, remarks)
     settings = Settings(fmad=fmad, runs=runs, cache="cold" if cold else "hot")
     with WorkerExecutor(device_spec, timeout_s) as worker:
-        chosen, remarks = fitted_to(worker.target, chosen, selection.is_named)
+        chosen, remarks = fitted_to(opened(worker, outputs), chosen, selection.is_named)
         roofs = (sheet.roofs if sheet.is_given else roofline.roofs_of(worker, theoretical)).of(chosen)
 
         def measured(report_progress: ReportProgress) -> Iterator[RooflineResult]:

@@ -66,15 +66,20 @@ class Session(Generic[R]):
     ) -> None:
         self._output.__exit__()
 
-    def collect(self, measure: Callable[[ReportProgress], Iterator[R]]) -> None:
+    def collect(
+        self, measure: Callable[[ReportProgress], Iterator[R]], part: tuple[float, float] = (0.0, 1.0)
+    ) -> None:
         """Measure everything, and show progress meanwhile. Do nothing after Ctrl-C or an error.
 
         An error after the first result ends the measuring; `exit_status` raises it when the results are
         written and printed.
+
+        Args:
+            part: the part of the progress bar that is filled, of a command that collects several times.
         """
         if self._interrupted is not None or self.failure is not None:
             return
-        with self._ignoring_a_closed_terminal(), progress_bar(self._outputs) as report_progress:
+        with self._ignoring_a_closed_terminal(), progress_bar(self._outputs, part) as report_progress:
             try:
                 results = measure(report_progress)
                 with contextlib.ExitStack() as opened:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -116,12 +117,18 @@ def _selection(kernels: Sequence[str] = (), files: Sequence[str] = (), **given: 
     from pathlib import Path
 
     from cudamm.kernels.header import STANDARD_INPUT, read_standard_input
+    from cudamm.kernels.misnamed_file import why_no_kernel
     from cudamm.kernels.selection import Selection, is_kernel_file
     from cudamm.source.included_files import folders_field
 
     for file in files:
+        if re.fullmatch(r"\d+(x\d+x\d+)?", file):
+            raise UsageError(f"“{file}” belongs to no option: several sizes are written -n 64,128")
         if not is_kernel_file(file):
-            raise UsageError(f"“{file}” is neither an option nor a kernel file (choose a method with -m)")
+            meant = f"did you mean {file}.cu?" if Path(f"{file}.cu").is_file() else "choose a method with -m"
+            raise UsageError(
+                why_no_kernel(file) or f"“{file}” is neither an option nor a kernel file ({meant})"
+            )
     named = (*kernels, *files)
     if "" in named:
         raise UsageError("--kernel needs the name of a file, and its value is empty")
@@ -217,6 +224,17 @@ def methods_option(help_text: str) -> Decorator:
     )  # fmt: skip
 
 
+def _separated(_context: click.Context, option: click.Parameter, lists: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of an option whose values may be lists with commas."""
+    values: list[str] = []
+    for text in lists:
+        parts = [part.strip() for part in text.split(",")]
+        if len(parts) > 1 and "" in parts:
+            raise UsageError(f"“{option.opts[0]} {text}” contains an empty value")
+        values += parts
+    return tuple(values)
+
+
 def problem_options(sizes: str, dtypes: str = "float32", *others: Decorator) -> Decorator:
     """Add `-n` and `--dtype`, which can be repeated.
 
@@ -228,11 +246,11 @@ def problem_options(sizes: str, dtypes: str = "float32", *others: Decorator) -> 
     return option_group(
         "Problem",
         option(
-            "-n", "--size", "sizes", multiple=True, metavar="SIZE", show_default=sizes,
-            help="1024 for square matrices, 640x480x320 for MxNxK. Repeatable.",
+            "-n", "--size", "sizes", multiple=True, metavar="SIZE", show_default=sizes, callback=_separated,
+            help="1024 for square matrices, 640x480x320 for MxNxK, or a list 512,1024. Repeatable.",
         ),
         option(
-            "--dtype", "dtypes", multiple=True, metavar="TYPE", show_default=dtypes,
+            "--dtype", "dtypes", multiple=True, metavar="TYPE", show_default=dtypes, callback=_separated,
             shell_complete=complete_words(*ELEMENT_TYPES),
             help=f"Element type: {', '.join(ELEMENT_TYPES)}. Repeatable.",
         ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import cloup
 
 from cudamm.api.defaults import FINALISTS, TIMED_SIZES
-from cudamm.cli.chosen_devices import run_on_devices, useful_devices
+from cudamm.cli.chosen_devices import opened, run_on_devices, useful_devices
 from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.documented_option import option
 from cudamm.cli.measure_and_show import expected_problem, measure_and_show
@@ -99,7 +99,7 @@ def sweep_command(
         asked = asked_cases(
             variants,
             selection.is_named,
-            sizes or (TIMED_SIZES[executors.target.info.kind],),
+            sizes or (TIMED_SIZES[opened(executors, outputs).info.kind],),
             dtypes,
             measuring.seed,
             quiet=outputs.quiet,

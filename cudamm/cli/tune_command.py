@@ -11,7 +11,7 @@ import cloup
 from cloup import option_group
 
 from cudamm.api.defaults import LARGEST_SEED, TIMED_SIZES
-from cudamm.cli.chosen_devices import run_on_devices, useful_devices
+from cudamm.cli.chosen_devices import opened, run_on_devices, useful_devices
 from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.documented_option import option
 from cudamm.cli.number_types import Duration, WholeNumber
@@ -127,7 +127,7 @@ def tune_command(
     def tune(executors: Executors) -> int:
         from cudamm.tuning.search import Request
 
-        info = executors.target.info
+        info = opened(executors, outputs).info
         if info.kind != "gpu":
             if device_spec == "auto":
                 raise NoDeviceError("; ".join(filter(None, (_NEEDS_GPU, info.note))))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import cloup
 from cloup import option_group
 
-from cudamm.cli.chosen_devices import run_on_devices, useful_devices
+from cudamm.cli.chosen_devices import opened, run_on_devices, useful_devices
 from cudamm.cli.cluster_options import ClusterChoice, cluster_options
 from cudamm.cli.output_options import OutputOptions, output_options
 from cudamm.cli.shared_options import (
@@ -92,7 +92,7 @@ def verify_command(
     )
 
     def verify(executors: Executors) -> int:
-        info = executors.target.info
+        info = opened(executors, outputs).info
         cases, remarks = fitted_to(executors.target, chosen, selection.is_named)
         with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
             session.collect(

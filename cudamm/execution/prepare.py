@@ -104,7 +104,8 @@ def compiled_as_ready(
 ) -> Generator[Case, None, None]:
     """Yield each case as soon as its program is compiled; the other programs compile meanwhile.
 
-    Cases on the host come last, because compiling would disturb their times.
+    Cases on the host come last, because compiling would disturb their times; beside a GPU, their programs
+    are compiled last too.
 
     Args:
         at_once: if False, yield nothing before every program is compiled.
@@ -118,8 +119,10 @@ def compiled_as_ready(
             waiting.setdefault(case.program, []).append(case)
     results: list[tuple[Program, Any]] = []
     total = len(waiting)
-    for target in dict.fromkeys(case.target for cases in waiting.values() for case in cases):
+    targets = dict.fromkeys(case.target for cases in waiting.values() for case in cases)
+    for target in sorted(targets, key=lambda target: target.info.kind == "cpu"):
         programs = [p for p, cases in waiting.items() if cases[0].target is target]
+        progress(f"compiling {programs[0].method.name}", len(results), total)
         with compile_each(
             programs, functools.partial(_identified, target), target.compile_threads
         ) as compiled_programs:
@@ -223,9 +226,9 @@ def _unsupported_type(variant: Variant, problem: Problem) -> str:
 
 
 def in_turn(cases: Sequence[Case], progress: Progress) -> Iterator[Case]:
-    """Yield each case in turn; free the matrices of a problem after its last case."""
+    """Yield each case in turn, to be verified; free the matrices of a problem after its last case."""
     for done, case in enumerate(cases):
-        progress(case.title, done, len(cases))
+        progress(f"verifying {case.title}", done, len(cases))
         yield case
         if done + 1 == len(cases) or cases[done + 1].problem != case.problem:
             case.problem.release()

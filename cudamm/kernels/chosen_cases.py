@@ -209,7 +209,7 @@ def _element(name: str) -> ElementType:
     if name in ELEMENT_TYPES:
         return ELEMENT_TYPES[name]
     if "," in name:
-        raise UsageError(f"“{name}” is not one element type: give each of several its own --dtype")
+        raise UsageError(f"“{name}” is not one element type: name each by itself")
     types = [ELEMENT_TYPES[exact] for exact in EXACT_PRODUCTS]
     other_names = {other: e.name for e in types for other in (e.c_name, *e.other_c_names)}
     other_names |= {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}

@@ -127,11 +127,14 @@ def parse_method(
     """
     overrides = overrides or Overrides()
     if "\0" in source:
-        raise UsageError(f"{path} is not text: it contains NUL bytes")
+        from cudamm.kernels.misnamed_file import known_format
+
+        known = f"; it is {found}" if (found := known_format(path)) else ": name a file with source code"
+        raise UsageError(f"{path} is not text: it contains NUL bytes{known}")
     if re.search("[\ud800-\udfff]", source):
         raise UsageError(f"{path} is not text: it contains halves of surrogate pairs")
     if not source.strip():
-        raise UsageError(f"{path} is empty")
+        raise UsageError(f"{path} is empty: save the kernel in it first")
     summary, fields, repeated = _parse_comment(path, source)
     fields |= overrides.fields
     folders = folders_of(fields.get("include", ""))
@@ -293,8 +296,12 @@ def read_standard_input() -> str:
 def read_source(path: Path, *, builtin: bool = False) -> str:
     """Return the text of a kernel file. Raises UsageError if it is missing, not text or not a kernel."""
     if path.suffix not in KERNEL_FILES and not (path.suffix == ".py" and builtin):
+        from cudamm.kernels.misnamed_file import why_no_kernel
+
         endings = ", ".join(KERNEL_FILES)
-        raise UsageError(f"{path}: the name of a kernel file ends in one of {endings}")
+        raise UsageError(
+            why_no_kernel(str(path)) or f"{path}: the name of a kernel file ends in one of {endings}"
+        )
     return _text(path, str(path))
 
 
@@ -307,7 +314,9 @@ def _text(path: str | Path, name: str, *, streams: bool = False) -> str:
             raise UsageError(f"{name} is not text (UTF-8)")
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
-        raise UsageError(f"there is no kernel file {name}") from None
+        from cudamm.kernels.misnamed_file import missing_kernel
+
+        raise UsageError(missing_kernel(name)) from None
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from None
 
@@ -574,7 +583,7 @@ def _find_entry(path: Path, kernels: Sequence[str], language: Language, name: st
     if len(kernels) == 1:
         return kernels[0]
     if not kernels:
-        raise UsageError(f"{path} defines no __global__ function; is it a kernel file?")
+        raise UsageError(f"{path} defines no __global__ function: name the file that defines the kernel")
     raise UsageError(f"{path} has several kernels: choose one with --entry ({', '.join(kernels)})")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cudamm.errors import UsageError
 from cudamm.kernels.launching_file import sources_with_launch
-from cudamm.kernels.method import SIZE_NAMES, Parameter
+from cudamm.kernels.method import SIZE_NAMES, LaunchRemark, Parameter
 from cudamm.kernels.saved_launch import saved_launches, saved_path
 from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import function_of, kernels_in, without_comments
@@ -147,7 +147,7 @@ def _found(
     remark = f"{file} launches {kernel} as {as_options(others)}" if others else ""
     if others and is_unlaunched:
         remark = f"by the names of its parameters, {kernel} takes {as_options(others)}"
-    return FoundLaunch(kernel, others, remark, launch)
+    return FoundLaunch(kernel, others, LaunchRemark(remark), launch)
 
 
 def _is_usual(arguments: str) -> bool:

@@ -27,6 +27,12 @@ Execution = Literal["gpu", "native", "emulated"]
 """The place of a run: a GPU, the host itself, or the CPU device, whose times are not those of a GPU."""
 
 
+class LaunchRemark(str):
+    """A remark that says how a user's kernel is launched: a terminal shows it once for each launch."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class ElementType:
     """A type of matrix elements.

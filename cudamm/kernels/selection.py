@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,6 +27,9 @@ from cudamm.source.c_text import function_of, kernels_in, without_comments
 
 AUTO = "auto"
 """Value of `--block` that adds the block size of highest occupancy to the default one."""
+
+_CONSTANT = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
+"""A name in a kernel file that may be a constant, to find what a misspelt name means."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,8 @@ class Selection:
                 f"{m.name} has {', '.join(p.name for p in m.parameters) or 'none'}" for m in methods[:3]
             )
             raise UsageError(
-                f"no chosen method has the parameter {name} ({existing}{'; …' if len(methods) > 3 else ''})"
+                f"no chosen method has the parameter {name}{did_you_mean(name, known)} "
+                f"({existing}{'; …' if len(methods) > 3 else ''})"
             )
 
         def values_of(method: Method) -> Mapping[str, Sequence[Value]]:
@@ -103,7 +108,8 @@ class Selection:
         for name in self._given_values():
             if self.kernels and name not in known:
                 files = " and ".join(str(method.path) for method in methods if not method.builtin)
-                raise UsageError(f"{files} {'do' if len(self.kernels) > 1 else 'does'} not mention {name}")
+                not_mentioned = f"{'do' if len(self.kernels) > 1 else 'does'} not mention {name}"
+                raise UsageError(f"{files} {not_mentioned}{did_you_mean(name, self._settable())}")
         return list(dict.fromkeys(methods))
 
     def _user_kernels(self) -> list[Method]:
@@ -173,10 +179,36 @@ class Selection:
         """Return whether the user gave values for a parameter."""
         return name in self._given_values()
 
+    def _settable(self) -> set[str]:
+        """Return names that `-D` may mean: parameters of the named methods, and constants of the files."""
+        words = self.words or ([] if self.kernels else ["all"])
+        methods = [m for word in words for m in (ladder.methods() if word == "all" else [ladder.find(word)])]
+        code = "\n".join(without_comments(self._source(kernel)[0]) for kernel in self.kernels)
+        return {p.name for m in methods for p in m.parameters} | set(_CONSTANT.findall(code))
+
+    def _define(self, text: str) -> tuple[str, str]:
+        name, equals, values = text.partition("=")
+        if not values and name.isidentifier() and name.isascii():
+            names = self._settable()
+            near = [name] if name in names else near_names(name, names)
+            example, meant = [*near, *sorted(names), name][0], ""
+            if example != name:
+                others = (
+                    f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(sorted(names))}"
+                )
+                meant = f" ({others})"
+            raise UsageError(
+                f"“-D {text}” has no value{meant}: write -D {example}=16, or a list, -D {example}=8,16,32"
+            )
+        if not equals or not name.isidentifier() or not name.isascii() or not values:
+            raise UsageError(f"“-D {text}” must have the form -D NAME=VALUE or -D NAME=8,16,32")
+        return name, values
+
     def _given_values(self) -> dict[str, str]:
         """Return the values that the user gave for parameters, by name, as text."""
         given: dict[str, str] = {}
-        for name, text in (("BLOCK_SIZE", self.block), ("TILE_SIZE", self.tile), *map(_define, self.defines)):
+        defines = map(self._define, self.defines)
+        for name, text in (("BLOCK_SIZE", self.block), ("TILE_SIZE", self.tile), *defines):
             if text is None:
                 continue
             if name in given:
@@ -214,11 +246,18 @@ def is_kernel_file(name: str) -> bool:
     return name.endswith(KERNEL_FILES) or "/" in name or name == STANDARD_INPUT
 
 
-def _define(text: str) -> tuple[str, str]:
-    name, equals, values = text.partition("=")
-    if not equals or not name.isidentifier() or not name.isascii() or not values:
-        raise UsageError(f"“-D {text}” must have the form -D NAME=VALUE or -D NAME=8,16,32")
-    return name, values
+def near_names(name: str, names: Collection[str]) -> list[str]:
+    """Return up to two names of parameters that a misspelt name may mean, the nearest first."""
+    spelled = {known.upper(): known for known in sorted(names) if known != name}
+    near = difflib.get_close_matches(name.upper(), spelled, n=2, cutoff=0.6)
+    longer = sorted((known for known in spelled if known.startswith(name.upper())), key=len)
+    return [spelled[known] for known in dict.fromkeys((*longer, *near))][:2]
+
+
+def did_you_mean(name: str, names: Collection[str]) -> str:
+    """Return a question after the misspelt name of a parameter; empty if no name is near."""
+    near = near_names(name, names)
+    return f": did you mean {' or '.join(near)}?" if near else ""
 
 
 def _values(name: str, text: str, worth_sweeping: Sequence[Value]) -> tuple[Value, ...]:

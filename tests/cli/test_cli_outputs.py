@@ -125,8 +125,9 @@ def test_a_refused_command_leaves_no_output_file(run, tmp_path) -> None:
 
 def test_verbose_prints_each_step_and_quiet_prints_none(run) -> None:
     steps = run(f"{BENCH} -v").stderr.splitlines()
-    assert "0 of 2: tiled BLOCK_SIZE=4 at 16x16x16 float32" in steps
-    assert "1 of 2: tiled BLOCK_SIZE=8 at 16x16x16 float32" in steps
+    assert "0 of 2: compiling tiled" in steps
+    assert "0 of 2: verifying tiled BLOCK_SIZE=4 at 16x16x16 float32" in steps
+    assert "1 of 2: verifying tiled BLOCK_SIZE=8 at 16x16x16 float32" in steps
     ended = run(f"{BENCH} --quiet")
     assert ended.stderr == "" and ended.stdout.count("✓") == 2
     run(f"{BENCH} -q -v").refused(2, "--quiet", "--verbose")

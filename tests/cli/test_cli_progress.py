@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from cudamm.cli import progress_bar as module
+from cudamm.cli.chosen_devices import opened
 from cudamm.cli.output_options import OutputOptions
 from cudamm.execution.executor_group import device_threads
 
@@ -108,6 +110,46 @@ def test_a_line_is_cut_at_the_width_of_the_terminal(terminal: Terminal) -> None:
 
         with device_threads(executors("gpu:0", "gpu:1")) as threads:
             assert list(threads.run(work, lambda: False)) == [True, True]
+
+
+def filled(frame: str) -> int:
+    """Return the number of characters of the last bar in a frame: without colours the rest is not drawn."""
+    return len(re.findall("[━╸]+", frame)[-1])
+
+
+def test_the_bar_never_moves_back_and_its_clock_runs(terminal: Terminal) -> None:
+    # The steps have names of one length, so that the bar always has the same room.
+    steps = [
+        ("compiling 01", 1, 2), ("verifying 01", 0, 3), ("compiling 02", 2, 2), ("timing 00001", 1, 3),
+        ("tracing 0001", 0, 3), ("compiling 03", 1, 2),
+    ]  # fmt: skip
+    widths = []
+    with module.progress_bar(OutputOptions(), part=(0.0, 0.5)) as report:
+        for doing, done, total in steps:
+            report(doing, done, total)
+            frame = terminal.last_frame()
+            assert f"{done}/{total}" in frame and re.search(r"\d:\d\d:\d\d", frame)
+            widths.append(filled(frame))
+    with module.progress_bar(OutputOptions(), part=(0.5, 1.0), first_step="tracing 0001") as report:
+        frame = terminal.last_frame()
+        assert "tracing" in frame
+        widths.append(filled(frame))
+    assert widths == sorted(widths) and 0 < widths[0] < widths[2] < widths[-1]
+
+
+def test_the_device_that_is_being_opened_is_shown_until_it_is_open(terminal: Terminal) -> None:
+    class Opening:
+        @property
+        def target(self) -> bool:
+            return terminal.has_shown("opening the device")
+
+    assert opened(Opening(), OutputOptions()) is True  # type: ignore[arg-type]
+
+
+def test_steps_say_what_is_being_done(run: Any) -> None:
+    lines = run("check -m naive -n 8 -v").stderr + run("verify -m naive -n 8 --dtype int32 -v").stderr
+    for step in ("0 of 1: compiling naive", "checking naive BLOCK_SIZE=32 at 8x8x8", "verifying naive"):
+        assert step in lines
 
 
 @pytest.mark.long

@@ -296,13 +296,13 @@ int main() { return 0; }
 
 
 def cell(page: str, line: int) -> str:
-    """Return the row of a line of the source, as HTML."""
-    (row,) = re.findall(rf'<tr id="line-{line}".*?</tr>', page, re.DOTALL)
-    return row
+    """Return the row of a line of the source, and the row of what was found in it, as HTML."""
+    (rows,) = re.findall(rf'<tr id="line-{line}".*?</tr>(?:\s*<tr class="found.*?</tr>)?', page, re.DOTALL)
+    return rows
 
 
 @pytest.mark.slow
-def test_a_page_of_a_kernel_has_its_source_with_findings_beside_the_lines(run, tmp_path, needs_nvcc):
+def test_a_page_of_a_kernel_has_its_source_with_findings_below_the_lines(run, tmp_path, needs_nvcc):
     (tmp_path / "a<b>.cu").write_text(HOSTILE)
     ended = run("report 'a<b>.cu' -n 64 --gpu rtx3080")
     assert (ended.status, ended.stderr) == (0, "")
@@ -325,6 +325,24 @@ def test_a_page_of_a_kernel_has_its_source_with_findings_beside_the_lines(run, t
     assert "on GeForce RTX 3080 10GB (sm_86, 68 multiprocessors)" in page
     assert "times of the CPU device are not those of a GPU" in page
     assert not re.search(r"fastest|winner|★|GFLOP|speed-up", page)
+
+
+@pytest.mark.slow
+def test_what_was_found_is_below_a_long_line_and_not_to_its_right(run, tmp_path, needs_nvcc):
+    parameters = "const float *matrix_a, const float *matrix_b, float *matrix_c, const float unused_factor"
+    signature = f"__global__ void product(const int rows, const int columns, const int inner, {parameters})"
+    (tmp_path / "long.cu").write_text(
+        "// args: M, N, K, A, B, C, 1.0\n// threads: 16, 16\n// grid: ceil(N / 16), ceil(M / 16)\n\n"
+        + signature + " { const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + "
+        "threadIdx.x; if (row < rows && column < columns) { float sum = 0; for (int k = 0; k < inner; ++k) "
+        "sum += matrix_a[row * inner + k] * matrix_b[k * columns + column]; "
+        "matrix_c[row * columns + column] = sum; } }\n"
+    )  # fmt: skip
+    assert run("report long.cu -n 32").status == 0
+    page = (tmp_path / "long.html").read_text(encoding="utf-8")
+    code, found = re.findall(r"<tr.*?</tr>", cell(page, 5), re.DOTALL)
+    assert signature in code and code.count("<td>") == 1
+    assert "B load: sectors per request" in found and signature not in found
 
 
 @pytest.mark.slow

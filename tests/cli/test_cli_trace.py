@@ -86,7 +86,7 @@ def test_every_form_contains_the_accesses(run, tmp_path):
 
 
 def test_verbose_prints_each_step_and_quiet_prints_none(run):
-    assert "traced naive BLOCK_SIZE=16" in run(LINE + "-v").stderr
+    assert "tracing naive BLOCK_SIZE=16" in run(LINE + "-v").stderr
     assert run(LINE + "-q").stderr == ""
 
 

@@ -131,7 +131,7 @@ def test_csv_markdown_and_svg_contain_the_variants(run, tmp_path):
 
 def test_verbose_prints_each_step_and_quiet_prints_none(run):
     ended = run(f"{TUNE} -m naive --block 4,8 -v")
-    assert "start: compiling naive" in ended.stderr and "confirmation: naive" in ended.stderr
+    assert "start: compiling naive" in ended.stderr and "confirmation: verifying naive" in ended.stderr
     assert run(f"{TUNE} -m naive --block 4,8 -q").stderr == ""
 
 

@@ -349,3 +349,30 @@ def test_atomic_additions_may_come_in_any_order(run, tmp_path) -> None:
         }""")
     ended = run("verify sum.cu --device cpu --size 8x8x129")
     assert ended.status == 0
+
+
+LAUNCHED = """
+__global__ void multiply(const float *A, const float *B, float *C, int n) {
+    int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= n || col >= n) return;
+    float sum = 0;
+    for (int k = 0; k < n; ++k) sum += A[row * n + k] * B[k * n + col];
+    C[row * n + col] = sum;
+}
+void run(const float *A, const float *B, float *C, int n) {
+    dim3 block(EDGE, EDGE), grid((n + EDGE - 1) / EDGE, (n + EDGE - 1) / EDGE);
+    multiply<<<grid, block>>>(A, B, C, n);
+}
+"""
+
+
+def test_a_terminal_shows_the_launch_of_a_file_once_until_it_changes(on_terminal, run, own_cache, tmp_path):
+    path = tmp_path / "launched.cu"
+    path.write_text(LAUNCHED.replace("EDGE", "16"))
+    shown = "launched.cu launches multiply as"
+    assert shown in on_terminal("verify launched.cu -n 8", stderr=True).stderr
+    assert shown not in on_terminal("check launched.cu -n 8", stderr=True).stderr
+    path.write_text(LAUNCHED.replace("EDGE", "8"))
+    assert shown in on_terminal("check launched.cu -n 8", stderr=True).stderr
+    for _ in range(2):  # a file and a pipe always get it
+        assert shown in run("trace launched.cu -n 8").stderr

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -245,6 +246,19 @@ def test_bench_measures_on_the_gpu(gpu):
     assert (on_gpu.timing.cache, on_gpu.timing.ended_by) == ("cold", "runs")
     assert on_gpu.timing.event_floor_ms > 0
     assert on_gpu.verdict.correct
+
+
+def test_rows_on_the_gpu_come_first_at_a_size_at_which_the_hosts_loops_take_minutes(gpu):
+    chosen = [(v, Problem(Shape(2048, 2048, 2048), FLOAT32)) for m in ladder() for v in variants(m, {})
+              if m.name in ("cpu-simple", "cpu-block", "numpy", "naive", "tiled", "cublas")]  # fmt: skip
+    with InProcessExecutor(gpu) as executor:
+        begun = time.monotonic()
+        results = [(r, time.monotonic() - begun) for r in bench(executor, chosen, Settings(), silent)]
+    assert [r.execution for r, _ in results] == ["gpu"] * 3 + ["native"] * 3
+    assert all(r.status == "ok" for r, _ in results[:3])
+    assert results[2][1] < 60  # seconds until the last row of the GPU; nvcc compiles meanwhile
+    for row, _ in results[3:]:
+        assert row.status == "ok" or "would take about" in row.reason
 
 
 def test_naive_coalesced_and_tiled_are_in_order_and_the_process_exits_cleanly():

@@ -1,4 +1,4 @@
-"""The page about a user's kernel without a GPU: its source, with mistakes and accesses beside the lines."""
+"""The page about a user's kernel without a GPU: its source, with mistakes and accesses below the lines."""
 
 from __future__ import annotations
 

@@ -143,7 +143,8 @@ def _found(
     if is_unlaunched and list(others) == ["args"] and _is_usual(others["args"]):
         others = {}
     file = (launch.place.partition(" of ")[2] if launch else "") or source.name
-    remark = f"{file} launches {kernel} as {as_options(others)}" if others else ""
+    assumed = f" ({', '.join(launch.assumptions)})" if launch and launch.assumptions else ""
+    remark = f"{file} launches {kernel}{assumed} as {as_options(others)}" if others else ""
     if others and is_unlaunched:
         remark = f"by the names of its parameters, {kernel} takes {as_options(others)}"
     return FoundLaunch(kernel, others, remark, launch)

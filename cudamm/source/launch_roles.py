@@ -13,15 +13,7 @@ from cudamm.source.around_launch import is_transposed
 from cudamm.source.c_definitions import Function, SourceFile
 from cudamm.source.c_numbers import Translation, constants
 from cudamm.source.expression import parse
-from cudamm.source.host_code import (
-    LaunchStatement,
-    allocations,
-    callers_of,
-    first_name,
-    own_value,
-    size_name,
-    template_parameters,
-)
+from cudamm.source.host_code import LaunchStatement, allocations, first_name, size_name
 from cudamm.source.kernel_body import KernelBody, MatrixUse
 from cudamm.source.kernel_parameters import kernel_parameters
 from cudamm.source.matrix_roles import (
@@ -36,6 +28,7 @@ from cudamm.source.matrix_roles import (
     roles_in_name,
 )
 from cudamm.source.parsed_source import all_of, text_of
+from cudamm.source.program_values import callers_of, own_value, template_parameters
 from cudamm.source.simplified_expression import ROLES
 
 _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)

@@ -17,20 +17,18 @@ from cudamm.source.around_launch import conditions_of, is_filled, required_multi
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
 from cudamm.source.expression import evaluated, parse, split_at_commas
-from cudamm.source.host_code import (
-    LaunchStatement,
-    class_argument,
-    first_name,
-    launches,
-    own_value,
-    size_name,
-    template_parameters,
-    template_value,
-)
+from cudamm.source.host_code import LaunchStatement, first_name, launches, size_name
 from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import STRONG, roles_in_name
 from cudamm.source.parsed_source import all_of, place_of, text_of
+from cudamm.source.program_values import (
+    class_argument,
+    is_chosen_by_user,
+    own_value,
+    template_parameters,
+    template_value,
+)
 from cudamm.source.simplified_expression import ROLES, bracketed, simplified, values_for
 
 _USUAL_BLOCK_EDGE = 16
@@ -54,6 +52,9 @@ class WorkedOutLaunch:
         place: the same line as the user knows it, such as `line 12 of mm.cuh`.
         is_product: False if the kernel computes something else, which `unknown` says.
         suggestion: arguments, threads and a grid that may fit the kernel.
+        program_sizes: those of M, N and K whose values in the program are known, unless its user chooses
+            others.
+        assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
     """
 
     kernel: str
@@ -63,6 +64,8 @@ class WorkedOutLaunch:
     place: str = ""
     is_product: bool = True
     suggestion: Mapping[str, str] = field(default_factory=dict)
+    program_sizes: Mapping[str, int] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
 
 
 _QUOTIENT = re.compile(r"\b([MNK]) // (\w+|\([^()]*\))")
@@ -141,6 +144,7 @@ class _Launch:
         self.found = LaunchRoles(file, statement, kernel)
         self.grid: list[str] = []  # its extents
         self.rounded_down: list[str] = []  # those of them that lose a part of the matrices
+        self.assumed: dict[str, str] = {}  # in words, by the name that it concerns
 
     def worked_out(self) -> WorkedOutLaunch:
         """Return the fields of a header, or what is unknown."""
@@ -172,7 +176,15 @@ class _Launch:
             place_of(self.statement.node),
             is_product,
             self._suggestion(fields.get("threads", "")) | self._suggested_arguments(),
+            self._program_sizes(),
+            tuple(self.assumed.values()),
         )
+
+    def _program_sizes(self) -> dict[str, int]:
+        """Return the values that M, N and K have in the program, as far as they are known."""
+        own = {size: self.found.own_size(size) for size in self.found.roles}
+        of_roles = {role: own[size] for size, roles in self.found.roles.items() for role in roles}
+        return {role: value for role in ROLES if (value := of_roles.get(role)) is not None}
 
     def _suggestion(self, threads: str) -> dict[str, str]:
         """Return threads and a grid with a thread for each element of C.
@@ -180,17 +192,21 @@ class _Launch:
         Args:
             threads: those of the launch; if empty, the extents of the kernel's tiles are taken.
         """
-        arrays = all_of(self.kernel.node, "array_declarator")
-        words = (re.findall(r"\w+", text_of(node.child_by_field_name("size"))) for node in arrays)
-        values = constant_values(self.file) | {str(edge): edge for edge in _BLOCK_EDGES}
-        known = (word for of_array in words for word in of_array if values.get(word) in _BLOCK_EDGES)
-        edge = next(known, str(_USUAL_BLOCK_EDGE))
+        edge = self._edge_of_tiles()
         x, y = self._roles_of_axes()
         threads = threads or f"{edge}, {edge}"
         extents = split_at_commas(threads)
         pairs = zip((x, y) if len(extents) > 1 else ("M * N",), extents, strict=False)
         grid = ", ".join(f"ceil({size} / {bracketed(extent)})" for size, extent in pairs)
         return {"threads": threads, "grid": grid}
+
+    def _edge_of_tiles(self) -> str:
+        """Return the extent of the kernel's first array that may be a block's edge; else the usual edge."""
+        arrays = all_of(self.kernel.node, "array_declarator")
+        words = (re.findall(r"\w+", text_of(node.child_by_field_name("size"))) for node in arrays)
+        values = constant_values(self.file) | {str(edge): edge for edge in _BLOCK_EDGES}
+        known = (word for of_array in words for word in of_array if values.get(word) in _BLOCK_EDGES)
+        return next(known, str(_USUAL_BLOCK_EDGE))
 
     def _accumulates(self) -> bool:
         """Return whether the kernel adds to C, which the host code has filled."""
@@ -229,20 +245,33 @@ class _Launch:
             if max(role.values(), default=0) >= STRONG:
                 names[name] = next(iter(role))
                 continue
-            if value is None and name in self.found.names_of_block() and self._is_chosen(name):
-                value = 1 if name.endswith("_z") else _USUAL_BLOCK_EDGE
+            in_file = self._in_file(name)
+            if value is not None and is_chosen_by_user(self.file, self.function, name):
+                self.assumed[name] = f"{in_file} = {value} unless its user chooses another"
+            if value is None and self._is_chosen_edge(name):
+                edge = "1" if name.endswith("_z") else self._edge_of_tiles()
+                self.assumed[name] = f"{in_file} = {edge} is assumed: the file does not say its value"
+                names[name] = edge
+                continue
             if value is None:
-                raise UnknownLaunch(f"{what} depends on {self._in_file(name)}, whose value is not known")
+                raise UnknownLaunch(f"{what} depends on {in_file}, whose value is not known")
             names[name] = str(value)
         return renamed(number.text, names)
 
-    def _is_chosen(self, name: str) -> bool:
-        """Return whether the program's user, or a caller in another file, chooses a number."""
+    def _is_chosen_edge(self, name: str) -> bool:
+        """Return whether the program's user, or a caller in another file, chooses an edge of the block.
+
+        Such a kernel works with any edge. A number of which the edge is computed may mean anything.
+        """
+        if not self.statement.configuration:
+            return False
         whole = re.sub("_[xyz]$", "", name)
         value = self.function.values.get(name)
         is_result = value is not None and value.type == "call_expression"  # of a function that is not read
         chosen = {*self.function.parameter_names, *self.function.chosen_by_user}
-        return is_result or not chosen.isdisjoint((name, whole))
+        extents = Translation(self.file, self.function).extents(self.statement.configuration[1]) or ()
+        is_edge = name in [extent.text for extent in extents]
+        return is_edge and (is_result or not chosen.isdisjoint((name, whole)))
 
     def _in_file(self, name: str) -> str:
         """Return `grid.x` for `grid_x`, if that is how the file has it."""

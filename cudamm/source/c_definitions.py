@@ -267,10 +267,11 @@ def flat_name(node: Node) -> str:
 
 
 def is_getter(node: Node) -> bool:
-    """Return whether an expression is `A.rows()` or `a->rows()`, which means as much as a member."""
+    """Return whether an expression means as much as a member: `A.rows()`, `a->rows()`, `A.size(0)`."""
     function, given = (node.child_by_field_name(part) for part in ("function", "arguments"))
-    is_method = function is not None and function.type == "field_expression"
-    return is_method and given is not None and not given.named_child_count
+    is_method = function is not None and function.type == "field_expression" and given is not None
+    is_of_tensor = re.search(r"\.\s*size\s*\(\s*-?\d\s*\)$", text_of(node)) is not None
+    return is_method and given is not None and (is_of_tensor or not given.named_child_count)
 
 
 def without_casts(node: Node) -> Node:

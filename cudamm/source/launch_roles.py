@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from tree_sitter import Node
 
 from cudamm.source.around_launch import is_transposed
-from cudamm.source.c_definitions import Function, SourceFile
-from cudamm.source.c_numbers import Translation, constants
-from cudamm.source.expression import parse
+from cudamm.source.c_definitions import Function, SourceFile, flat_name
+from cudamm.source.c_numbers import Translation, constant_values, constants
+from cudamm.source.expression import evaluated, parse
 from cudamm.source.host_code import LaunchStatement, allocations, first_name, size_name
 from cudamm.source.kernel_body import KernelBody, MatrixUse
 from cudamm.source.kernel_parameters import kernel_parameters
@@ -33,6 +33,9 @@ from cudamm.source.simplified_expression import ROLES
 
 _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
 """How the names of matrices that a kernel writes begin."""
+
+_TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
+"""The flat name of `A.size(0)` and `A.sizes()[0]`, with the tensor and the dimension."""
 
 _OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular matrix"}
 """What kernels multiply that have certain words in their names."""
@@ -58,6 +61,7 @@ class LaunchRoles:
         in_kernel: the host code's name for what the kernel calls a size.
         same: the variable that a member of a struct has its value from.
         batches: names of numbers of products, such as `batch` in `batch * M * N`.
+        literal_sizes: names for the sizes that the launch passes as numbers, by the kernel's parameter.
     """
 
     def __init__(self, file: SourceFile, statement: LaunchStatement, kernel: Function) -> None:
@@ -71,6 +75,7 @@ class LaunchRoles:
         self.in_kernel: dict[str, str] = {}
         self.same: dict[str, str] = {}
         self.batches: set[str] = set()
+        self.literal_sizes: dict[str, str] = {}
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
 
     def find(self) -> None:
@@ -135,6 +140,8 @@ class LaunchRoles:
                 name = size_name(self.function, self.passed(parameter.name))
                 if name and not self._is_tile(name) and not self._is_product_of_sizes(name):
                     passed[parameter.name] = name
+                elif not name and self._is_literal_size(parameter.name):
+                    passed[parameter.name] = self.literal_sizes[parameter.name] = f"{parameter.name}_passed"
             for member in parameter.members:
                 if not member.startswith("*"):
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
@@ -152,16 +159,18 @@ class LaunchRoles:
         if not names:
             names = {name: None for name in sorted(self.used_constants) if not self._is_tile(name)}
         names = {name: None for name in names if name not in in_block} or names
-        in_all = {name for name, matrices in self._allocated_for.items() if matrices == set("ABC")} - {
-            *passed.values()
-        }
+        of_grid = self._names_of_grid()
+        names |= {name: None for name in of_grid if roles_in_name(name) and not self._is_tile(name)}
+        in_all = {name for name, matrices in self._allocated_for.items() if matrices == set("ABC")}
+        in_all -= {*passed.values(), *of_grid}
         if len(names.keys() - in_all) > 1:  # a number of products, such as `batch * M * N`
             self.batches = in_all
             names = {name: None for name in names if name not in in_all}
+        of_result = self._varying_in_result()
         layers = {
             passed[size]
             for varying, size in self.body(passed).checks()
-            if varying and all(name.endswith("_z") for name in varying)
+            if varying and all(name.endswith("_z") for name in varying) and varying <= of_result
         }
         self.batches |= layers
         names = {name: None for name in names if name not in layers}
@@ -178,6 +187,11 @@ class LaunchRoles:
             for each in (name, *self._other_names(name)):
                 named |= Counter(roles_in_name(each, self.columns))
             found.update(named)
+            of_tensor = self.role_of_tensor_size(name)
+            found.update({of_tensor: STRONG} if of_tensor else {})
+            for axis, role in zip("xy", self.roles_of_axes(), strict=True):
+                is_along = not found and of_grid.get(name) == axis
+                found.update({role: 1} if is_along else {})
         self.roles = best_roles({name: found for name, found in evidence.items() if found})
         self.evidence = evidence
         if not self.roles:
@@ -195,6 +209,55 @@ class LaunchRoles:
             if value and inner and value.text not in others:
                 both = f"{size} is not {min(inner)}, and {self.kernel.name} uses both"
                 raise UnknownLaunch(f"{both}; cudamm's matrices have one size")
+
+    def _names_of_grid(self) -> dict[str, str]:
+        """Return the names in the grid's extents along x and y, and the axis of each."""
+        if not self.statement.configuration:
+            return {}
+        at_launch = Translation(self.file, self.function, keeps_leaves=True)
+        extents = at_launch.extents(self.statement.configuration[0]) or ()
+        in_block = self.names_of_block()
+        return {
+            name: axis
+            for axis, extent in zip("xy", extents, strict=False)
+            for name in sorted(parse(extent.text).names - in_block - constants(self.file).keys())
+        }
+
+    def roles_of_axes(self) -> tuple[str, str]:
+        """Return the sizes along x and y of the grid: N and M, unless the kernel has them the other way."""
+        output = next((name for name, letter in self.letters.items() if letter == "C"), "")
+        uses = self.raw_uses
+        rows = uses[output].multiplied if output in uses else set()
+        return ("M", "N") if "blockIdx_x" in rows and "blockIdx_y" not in rows else ("N", "M")
+
+    def _varying_in_result(self) -> set[str]:
+        """Return the variables in the kernel's indices of C."""
+        output = next((name for name, letter in self.letters.items() if letter == "C"), "")
+        use = self.raw_uses.get(output, MatrixUse())
+        return use.multiplied | use.added
+
+    def _is_literal_size(self, parameter: str) -> bool:
+        """Return whether a launch passes a number for a parameter that is the length of a matrix's row."""
+        is_row = any(
+            parameter in self.raw_uses[name].strides for name in self.letters if name in self.raw_uses
+        )
+        return is_row and self._literal(parameter) is not None
+
+    def _literal(self, parameter: str) -> int | None:
+        """Return the number that a launch passes for a parameter; None if it passes a variable."""
+        number = Translation(self.file, self.function).of(self.passed(parameter))
+        if number is None or not parse(number.text).names <= constants(self.file).keys():
+            return None
+        return evaluated({"it": parse(number.text)}, constant_values(self.file)).get("it")
+
+    def role_of_tensor_size(self, name: str) -> str:
+        """Return the role of a name for `A.size(0)` of a PyTorch tensor; empty for other names."""
+        value = self.function.first_values.get(name)
+        found = _TENSOR_SIZE.fullmatch(flat_name(value) if value else name)
+        if found is None or f"{found[1]}.size(2)" in text_of(self.function.node):
+            return ""
+        letter = self.letter_of(found[1])
+        return DIMENSIONS[letter][int(found[2]) % 2] if letter and letter not in self.columns else ""
 
     def letter_of(self, variable: str) -> str:
         """Return the letter of the matrix that a variable holds, such as `P` in `Pd = copy(P)`; or empty."""
@@ -389,4 +452,5 @@ class LaunchRoles:
 
     def own_size(self, size: str) -> int | None:
         """Return the value that a size has in the program unless its user chooses another; or None."""
-        return own_value(self.file, self.function, size)
+        parameter = next((p for p, name in self.literal_sizes.items() if name == size), "")
+        return self._literal(parameter) if parameter else own_value(self.file, self.function, size)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cudamm.source.around_launch import conditions_of, is_filled, required_multiples
+from cudamm.source.around_launch import conditions_of, is_filled, is_from_elsewhere, required_multiples
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
 from cudamm.source.expression import evaluated, parse, split_at_commas
@@ -193,7 +193,7 @@ class _Launch:
             threads: those of the launch; if empty, the extents of the kernel's tiles are taken.
         """
         edge = self._edge_of_tiles()
-        x, y = self._roles_of_axes()
+        x, y = self.found.roles_of_axes()
         threads = threads or f"{edge}, {edge}"
         extents = split_at_commas(threads)
         pairs = zip((x, y) if len(extents) > 1 else ("M * N",), extents, strict=False)
@@ -209,17 +209,18 @@ class _Launch:
         return next(known, str(_USUAL_BLOCK_EDGE))
 
     def _accumulates(self) -> bool:
-        """Return whether the kernel adds to C, which the host code has filled."""
+        """Return whether the kernel adds to C, and the host code fills C or cannot be read so far."""
         name = next((name for name, letter in self.found.letters.items() if letter == "C"), "")
-        if not is_filled(self.function, first_name(self.found.passed(name)), self.statement.node):
+        adds = rf"atomicAdd\w*\s*\(\s*&?\s*\(?{name}\b|\b{name}\s*\[[^;=]*\]\s*\+="
+        if not name or re.search(adds, text_of(self.kernel.node)) is None:
             return False
-        return (
-            re.search(
-                rf"atomicAdd\w*\s*\(\s*&?\s*\(?{name}\b|\b{name}\s*\[[^;=]*\]\s*\+=",
-                text_of(self.kernel.node),
-            )
-            is not None
-        )
+        passed = first_name(self.found.passed(name))
+        if is_filled(self.file, self.function, passed, self.statement.node):
+            return True
+        if not is_from_elsewhere(self.file, self.function, passed):
+            return False
+        self.assumed[passed] = f"{passed} holds zeros is assumed: the file does not say what it holds"
+        return True
 
     def _text(self, number: Number | None, what: str) -> str:
         """Return an expression over M, N, K and constants of the file.
@@ -233,8 +234,14 @@ class _Launch:
         names = {name: str(values[name]) for name in ROLES if name in values}  # a tile may be called K too
         names |= {name: self.found.role(name) for name in self.found.roles}
         names |= dict.fromkeys(self.found.batches, "1")
+        for name in self.found.batches & parse(number.text).names:
+            self.assumed[name] = f"{self._in_file(name)} = 1: cudamm multiplies two matrices"
         known = {*names, *constants(self.file), "element"}
         for name in sorted(parse(number.text).names - known):
+            of_tensor = self.found.role_of_tensor_size(name)
+            if of_tensor:
+                names[name] = of_tensor
+                continue
             if self.found.same.get(name) in self.found.roles:
                 names[name] = self.found.role(self.found.same[name])
                 continue
@@ -331,7 +338,7 @@ class _Launch:
         if place >= len(self.statement.arguments):
             raise UnknownLaunch(f"nothing is passed for {parameter.name} of {self.kernel.name}")
         node = self.statement.arguments[place]
-        name = size_name(self.function, node)
+        name = self.found.literal_sizes.get(parameter.name) or size_name(self.function, node)
         if name in self.found.roles:
             return self.found.role(name) + self._unit(parameter.name)
         try:
@@ -398,7 +405,7 @@ class _Launch:
         """Return `N // 16` for a grid of 64 blocks of 16 threads in a program whose N is 1024."""
         found = list(grid)
         values = constant_values(self.file)
-        for axis, role in enumerate(self._roles_of_axes()):
+        for axis, role in enumerate(self.found.roles_of_axes()):
             if axis >= min(len(grid), len(block)):
                 break
             size = next((size for size, roles in self.found.roles.items() if role in roles), "")
@@ -407,13 +414,6 @@ class _Launch:
             if is_plain and blocks and threads and blocks[0] * threads[0] == self.found.own_size(size):
                 found[axis] = f"{role} // {bracketed(block[axis])}"
         return found
-
-    def _roles_of_axes(self) -> tuple[str, str]:
-        """Return the sizes along x and y of the grid: N and M, unless the kernel has them the other way."""
-        output = next((name for name, letter in self.found.letters.items() if letter == "C"), "")
-        uses = self.found.raw_uses
-        rows = uses[output].multiplied if output in uses else set()
-        return ("M", "N") if "blockIdx_x" in rows and "blockIdx_y" not in rows else ("N", "M")
 
     def _is_empty(self, extent: str) -> bool:
         """Return whether an extent is 0 for the smallest matrices, so that it is written for multiples."""

@@ -6,6 +6,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -33,6 +34,12 @@ from cudamm.source.simplified_expression import ROLES
 
 _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
 """How the names of matrices that a kernel writes begin."""
+
+_NUMBER = "number_"
+"""The beginning of the name of a number in the kernel that is a size."""
+
+_SMALLEST_SIZE = 16
+"""The smallest number in a kernel that may be a size; smaller ones are parts of an index."""
 
 _TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
 """The flat name of `A.size(0)` and `A.sizes()[0]`, with the tensor and the dimension."""
@@ -189,9 +196,9 @@ class LaunchRoles:
             found.update(named)
             of_tensor = self.role_of_tensor_size(name)
             found.update({of_tensor: STRONG} if of_tensor else {})
-            for axis, role in zip("xy", self.roles_of_axes(), strict=True):
-                is_along = not found and of_grid.get(name) == axis
-                found.update({role: 1} if is_along else {})
+        evidence |= {
+            name: Counter({role: 2 * STRONG}) for name, role in self._numbers_as_sizes(passed).items()
+        }
         self.roles = best_roles({name: found for name, found in evidence.items() if found})
         self.evidence = evidence
         if not self.roles:
@@ -210,18 +217,46 @@ class LaunchRoles:
                 both = f"{size} is not {min(inner)}, and {self.kernel.name} uses both"
                 raise UnknownLaunch(f"{both}; cudamm's matrices have one size")
 
-    def _names_of_grid(self) -> dict[str, str]:
-        """Return the names in the grid's extents along x and y, and the axis of each."""
-        if not self.statement.configuration:
+    def _numbers_as_sizes(self, sizes: Iterable[str]) -> dict[str, str]:
+        """Return the roles of numbers that are sizes in the kernel, as in `for (k = 0; k < 96; k++)`."""
+        if not all(p.is_pointer for p in self.parameters if p.name in self.letters):
             return {}
+        literals = {text_of(node) for node in all_of(self.kernel.node, "number_literal")}
+        named = {f"{_NUMBER}{x}" for x in literals if x.isdigit() and int(x) >= _SMALLEST_SIZE}
+        body = replace(self.body({*sizes, *named}), named_from=_SMALLEST_SIZE)
+        uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
+        a, b, c = (uses[letter] for letter in "ABC")
+        along_k = (a.multiplied | a.added) & (b.multiplied | b.added) - c.multiplied - c.added
+        found: dict[str, str] = {}
+        for variable, bound in body.loop_bounds():
+            steps_by = [term for term in a.products if bound in term and variable not in term]
+            if bound in named and variable in along_k and steps_by:
+                found[bound] = "K"
+        found |= {name: "N" for name in named for k in along_k if {name, k} in b.products}
+        for varying, bound in body.checks():
+            for role, along, other in (("M", c.multiplied, c.added), ("N", c.added, c.multiplied)):
+                if bound in named and varying and varying <= along and not varying <= other:
+                    found.setdefault(bound, role)
+        return found
+
+    def numbers_of_kernel(self) -> dict[str, int]:
+        """Return the roles that only the number in the kernel itself can have, and that number."""
+        return {
+            role: int(name.removeprefix(_NUMBER))
+            for name, roles in self.roles.items()
+            for role in roles
+            if name.startswith(_NUMBER)
+        }
+
+    def _names_of_grid(self) -> list[str]:
+        """Return the names in the grid's extents along x and y."""
+        if not self.statement.configuration:
+            return []
         at_launch = Translation(self.file, self.function, keeps_leaves=True)
         extents = at_launch.extents(self.statement.configuration[0]) or ()
         in_block = self.names_of_block()
-        return {
-            name: axis
-            for axis, extent in zip("xy", extents, strict=False)
-            for name in sorted(parse(extent.text).names - in_block - constants(self.file).keys())
-        }
+        known = in_block | constants(self.file).keys()
+        return [name for extent in extents[:2] for name in sorted(parse(extent.text).names - known)]
 
     def roles_of_axes(self) -> tuple[str, str]:
         """Return the sizes along x and y of the grid: N and M, unless the kernel has them the other way."""
@@ -237,11 +272,11 @@ class LaunchRoles:
         return use.multiplied | use.added
 
     def _is_literal_size(self, parameter: str) -> bool:
-        """Return whether a launch passes a number for a parameter that is the length of a matrix's row."""
-        is_row = any(
-            parameter in self.raw_uses[name].strides for name in self.letters if name in self.raw_uses
-        )
-        return is_row and self._literal(parameter) is not None
+        """Return whether a launch passes a number for a parameter that is an extent of a matrix."""
+        body = self.body(p.name for p in self.parameters if p.is_whole_number)
+        is_row = any(parameter in use.strides for name, use in self.raw_uses.items() if name in self.letters)
+        is_edge = any(size == parameter and varying for varying, size in body.checks())
+        return (is_row or is_edge) and self._literal(parameter) is not None
 
     def _literal(self, parameter: str) -> int | None:
         """Return the number that a launch passes for a parameter; None if it passes a variable."""
@@ -452,5 +487,7 @@ class LaunchRoles:
 
     def own_size(self, size: str) -> int | None:
         """Return the value that a size has in the program unless its user chooses another; or None."""
+        if size.startswith(_NUMBER):
+            return int(size.removeprefix(_NUMBER))
         parameter = next((p for p, name in self.literal_sizes.items() if name == size), "")
         return self._literal(parameter) if parameter else own_value(self.file, self.function, size)

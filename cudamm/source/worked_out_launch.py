@@ -448,6 +448,7 @@ class _Launch:
                 multiples[role, f"({tile} * {tiles})"] = None
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
+        conditions += [f"{role} == {size}" for role, size in self.found.numbers_of_kernel().items()]
         conditions += self._limit_of_block(threads)
         conditions += self._limit_of_grid()
         conditions += self._conditions_of_launch()

@@ -29,6 +29,9 @@ from cudamm.source.worked_out_launch import (
 _LAUNCH = frozenset({"args", "threads", "grid"})
 """Fields without which no launch is complete."""
 
+_MOST_NAMED = 4
+"""Number of other launches that a remark names."""
+
 _NAMES_OF_CUDAMM = frozenset({"M", "N", "K", "element", "A", "B", "C"})
 
 
@@ -72,13 +75,25 @@ def _launches(path: Path, code: str, folders: Sequence[Path]) -> tuple[tuple[Wor
     own = worked_out_launches(code, kernels)
     if any(not launch.unknown or not launch.is_product for launch in own):
         return own, code
-    best = own, code
-    for source in sources_with_launch(path, code, folders):
+    best: tuple[tuple[WorkedOutLaunch, ...], str, str] = (own, code, path.name)
+    launching: dict[str, set[str]] = {}  # the files that launch each kernel
+    for name, source in sources_with_launch(path, code, folders):
         found = worked_out_launches(source, kernels)
-        if any(not launch.unknown for launch in found):
-            return found, source
-        best = best if best[0] else (found, source)
-    return best
+        for launch in found:
+            launching.setdefault(launch.kernel, set()).add(name)
+        if found and (not best[0] or _doubts(found) < _doubts(best[0])):
+            best = found, source, name
+    launches, source, name = best
+    with_others = (
+        replace(launch, others=(*launch.others, *sorted(launching.get(launch.kernel, set()) - {name})))
+        for launch in launches
+    )
+    return tuple(with_others), source
+
+
+def _doubts(launches: Sequence[WorkedOutLaunch]) -> tuple[bool, int]:
+    """Return the doubts about the launch that can be read best."""
+    return min(launch.doubts for launch in launches)
 
 
 def complete_source(path: Path, source: str, folders: Sequence[Path]) -> str:
@@ -143,10 +158,14 @@ def _found(
     if is_unlaunched and list(others) == ["args"] and _is_usual(others["args"]):
         others = {}
     file = (launch.place.partition(" of ")[2] if launch else "") or source.name
-    assumed = f" ({', '.join(launch.assumptions)})" if launch and launch.assumptions else ""
-    remark = f"{file} launches {kernel}{assumed} as {as_options(others)}" if others else ""
+    notes = list(launch.assumptions) if launch else []
+    if launch and launch.others:
+        verb = "launch" if len(launch.others) > 1 else "launches"
+        notes.append(f"{' and '.join(launch.others[:_MOST_NAMED])} {verb} it too")
+    note = f" ({'; '.join(notes)})" if notes else ""
+    remark = f"{file} launches {kernel}{note} as {as_options(others)}" if others else ""
     if others and is_unlaunched:
-        remark = f"by the names of its parameters, {kernel} takes {as_options(others)}"
+        remark = f"by the names of its parameters, {kernel} takes {as_options(others)}{note}"
     return FoundLaunch(kernel, others, remark, launch)
 
 

@@ -64,6 +64,16 @@ class LaunchStatement:
     doubts: int
     passed_extents: Mapping[str, Number] = field(default_factory=dict)
 
+    @property
+    def text(self) -> str:
+        """Return the kernel, the configuration and the arguments as they are written."""
+        parts = (
+            self.kernel,
+            self.template_arguments or "",
+            *map(text_of, (*self.configuration, *self.arguments)),
+        )
+        return " ".join(" ".join(parts).split())
+
 
 def launches(file: SourceFile) -> list[LaunchStatement]:
     """Return the launches of a file, in order."""

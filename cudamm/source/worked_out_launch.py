@@ -11,7 +11,7 @@ import functools
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cudamm.source.around_launch import conditions_of, is_filled, is_from_elsewhere, required_multiples
 from cudamm.source.c_definitions import Function, SourceFile, source_file
@@ -37,6 +37,9 @@ _LARGEST_BLOCK = 1024
 _LARGEST_FIXED = 256
 """Largest size of a program at which its kernel is verified if it is for no other."""
 
+_MOST_WAYS = 8
+"""Number of launches of a kernel among which the one is searched for that can be read whole."""
+
 _ELEMENTS = ("float", "double", "int")
 
 
@@ -55,6 +58,7 @@ class WorkedOutLaunch:
         program_sizes: those of M, N and K whose values in the program are known, unless its user chooses
             others.
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
+        others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
     kernel: str
@@ -66,6 +70,12 @@ class WorkedOutLaunch:
     suggestion: Mapping[str, str] = field(default_factory=dict)
     program_sizes: Mapping[str, int] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def doubts(self) -> tuple[bool, int]:
+        """Return the key by which launches are sorted: those that can be read whole come first."""
+        return bool(self.unknown), len(self.assumptions)
 
 
 _QUOTIENT = re.compile(r"\b([MNK]) // (\w+|\([^()]*\))")
@@ -78,7 +88,7 @@ _ROUNDED_UP = re.compile(r"\bceil\(([MNK]) / (\w+|\([^()]*\))\)")
 def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> tuple[WorkedOutLaunch, ...]:
     """Return the launch of each kernel that multiplies two matrices, in the order of their lines.
 
-    Of several launches of a kernel the first is taken that is reached and that can be read.
+    Of several launches of a kernel the first is taken that is reached and that can be read whole.
 
     Args:
         source: C++ source with its own headers in it.
@@ -86,17 +96,27 @@ def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> t
     """
     file = source_file(source)
     found: dict[str, WorkedOutLaunch] = {}
+    ways: dict[str, dict[str, str]] = {}  # the place of each way to launch a kernel, by its text
     statements = launches(file)
     for statement in sorted(statements, key=lambda launch: launch.doubts):
         is_wanted = kernels is None or statement.kernel in kernels
         kernel = _kernel_named(file, statement.kernel) if is_wanted else None
         if kernel is None or not may_be_product(file, kernel):
             continue
+        of_kernel = ways.setdefault(statement.kernel, {})
+        if statement.text in of_kernel:
+            continue
+        of_kernel[statement.text] = place_of(statement.node)
         known = found.get(statement.kernel)
-        launch = _Launch(file, statement, kernel).worked_out() if known is None or known.unknown else known
-        if known is None or not launch.unknown:
-            found[statement.kernel] = launch
-    return tuple(sorted(found.values(), key=lambda launch: launch.line))
+        if known is None or (any(known.doubts) and len(of_kernel) <= _MOST_WAYS):
+            launch = _Launch(file, statement, kernel).worked_out()
+            if known is None or launch.doubts < known.doubts:
+                found[statement.kernel] = launch
+    with_others = (
+        replace(launch, others=tuple(place for place in ways[name].values() if place != launch.place))
+        for name, launch in found.items()
+    )
+    return tuple(sorted(with_others, key=lambda launch: launch.line))
 
 
 def launching_functions(source: str) -> list[str]:

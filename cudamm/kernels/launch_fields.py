@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cudamm.errors import UsageError
+from cudamm.errors import MissingLaunchError, UsageError
 from cudamm.kernels.launching_file import sources_with_launch
 from cudamm.kernels.saved_launch import saved_launches, saved_path
 from cudamm.source.c_numbers import number_in
@@ -186,16 +186,15 @@ def as_options(fields: Mapping[str, str]) -> str:
 
 
 def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) -> None:
-    """Raise UsageError if the threads or the grid are unknown, with what to add."""
+    """Raise MissingLaunchError if the threads or the grid are unknown, with what to add."""
     missing = [key for key in ("threads", "grid") if key not in fields]
     if not missing:
         return
-    launch, what = found.worked_out, " and ".join(missing)
+    launch = found.worked_out
     if launch and not launch.is_product:
         raise UsageError(f"{path}: {launch.unknown}; cudamm runs kernels that multiply two matrices")
     usual = launch.suggestion if launch else {"threads": "16, 16", "grid": "ceil(N / 16), ceil(M / 16)"}
-    lacking = [key for key in ("args", *missing) if key in usual and key not in fields]
-    options = as_options({key: usual[key] for key in lacking})
+    suggested = {key: usual[key] for key in ("args", *missing) if key in usual and key not in fields}
     why = "the file launches no kernel that multiplies two matrices"
     if launch:
         why = f"the file does not launch {launch.kernel}"
@@ -203,10 +202,7 @@ def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) ->
         why = f"the launch in {launch.place} could not be read"
     if launch and launch.unknown:
         why += f": {launch.unknown}"
-    raise UsageError(
-        f"{path} lacks {what}: {why}; pass options such as {options}, or write “// {missing[0]}: …” above "
-        "the kernel"
-    )
+    raise MissingLaunchError(str(path), missing, why, suggested, as_options(suggested))
 
 
 def numbers_of_file(

@@ -33,7 +33,7 @@ class MatrixUse:
         added: the variables in the other parts; row-major: those of the column.
         is_written: whether the kernel stores there.
         moves_by_size: whether a size itself is added to the index or to the pointer.
-        products: the names in each term of the index with a size.
+        terms: the names in each term of the index.
     """
 
     strides: Counter[str] = field(default_factory=Counter)
@@ -41,7 +41,7 @@ class MatrixUse:
     added: set[str] = field(default_factory=set)
     is_written: bool = False
     moves_by_size: bool = False
-    products: set[frozenset[str]] = field(default_factory=set)
+    terms: set[frozenset[str]] = field(default_factory=set)
 
     @property
     def is_vector(self) -> bool:
@@ -114,9 +114,9 @@ class KernelBody:
         """Return how the kernel uses the memory behind each pointer."""
         uses: dict[str, MatrixUse] = {name: MatrixUse() for name in self.pointers}
         pointed = self._pointed()
-        translation = replace(self._translation, bound=self._begins_of_loops())
+        translation = self._translation
         for pointer, node in self._moves(pointed):
-            number = translation.of(node)
+            number = replace(translation, bound=self._begins_around(node)).of(node)
             self._add(uses[pointer], terms(number.text) if number else set(), {pointer, *pointed})
         for subscript, at in self._subscripts(self.function.node, translation):
             name, indices = _subscripted(subscript)
@@ -203,16 +203,25 @@ class KernelBody:
                 if step and is_whole_range and not step.text.startswith(("blockDim", "gridDim")):
                     yield TileLoop(size, step.text)
 
-    def _begins_of_loops(self) -> dict[str, Number]:
-        """Return `(a + begin)` for `a` of a loop `for (int a = begin; …)`, which moves on from there."""
+    def _begins_around(self, node: Node) -> dict[str, Number]:
+        """Return the begins of the loops around a node, the inner loop's of several variables of a name."""
+        return {
+            name: number
+            for loop, name, number in self._begins_of_loops
+            if loop.start_byte <= node.start_byte and node.end_byte <= loop.end_byte
+        }
+
+    @functools.cached_property
+    def _begins_of_loops(self) -> list[tuple[Node, str, Number]]:
+        """Return `(a + begin)` for `a` of each loop `for (int a = begin; …)`, which moves on from there."""
         translation = self._translation
-        found: dict[str, Number] = {}
+        found: list[tuple[Node, str, Number]] = []
         for loop in all_of(self.function.node, "for_statement"):
             begin = loop.child_by_field_name("initializer")
             for name, value in initialised(begin) if begin and begin.type == "declaration" else ():
                 number = translation.of(value)
                 if number and self._varying(terms(number.text)):
-                    found[name] = Number(f"({name} + {number.text})")
+                    found.append((loop, name, Number(f"({name} + {number.text})")))
         return found
 
     def _divided(self) -> set[str]:
@@ -240,7 +249,7 @@ class KernelBody:
         for term in sorted(found, key=sorted):  # the order decides between sizes that are used as often
             names = term - ignored
             sizes, varying = names & self.sizes, self._varying([names])
-            use.products.update([names] if sizes else ())
+            use.terms.add(names)
             if not varying:
                 use.moves_by_size |= bool(sizes)
                 continue
@@ -285,7 +294,9 @@ class KernelBody:
 
     def _subscripts(self, node: Node, at: Translation, level: int = 0) -> Iterator[tuple[Node, Translation]]:
         """Yield subscripts, those that macros contain too, each with the translation for its indices."""
+        outer = at
         for found in all_of(node, "subscript_expression", "call_expression"):
+            at = outer if level else replace(outer, bound=self._begins_around(found))
             if found.type == "subscript_expression":
                 above = found.parent
                 is_inner = above is not None and above.child_by_field_name("argument") == found

@@ -229,10 +229,10 @@ class LaunchRoles:
         along_k = (a.multiplied | a.added) & (b.multiplied | b.added) - c.multiplied - c.added
         found: dict[str, str] = {}
         for variable, bound in body.loop_bounds():
-            steps_by = [term for term in a.products if bound in term and variable not in term]
+            steps_by = [term for term in a.terms if bound in term and variable not in term]
             if bound in named and variable in along_k and steps_by:
                 found[bound] = "K"
-        found |= {name: "N" for name in named for k in along_k if {name, k} in b.products}
+        found |= {name: "N" for name in named for k in along_k if {name, k} in b.terms}
         for varying, bound in body.checks():
             for role, along, other in (("M", c.multiplied, c.added), ("N", c.added, c.multiplied)):
                 if bound in named and varying and varying <= along and not varying <= other:

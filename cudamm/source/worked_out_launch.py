@@ -17,6 +17,7 @@ from cudamm.source.around_launch import conditions_of, is_filled, is_from_elsewh
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
 from cudamm.source.expression import evaluated, parse, split_at_commas
+from cudamm.source.fitting_launch import FittingLaunch
 from cudamm.source.host_code import LaunchStatement, first_name, launches, size_name
 from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
@@ -29,6 +30,7 @@ from cudamm.source.program_values import (
     template_parameters,
     template_value,
 )
+from cudamm.source.seen_from import seen_from
 from cudamm.source.simplified_expression import ROLES, bracketed, simplified, values_for
 
 _USUAL_BLOCK_EDGE = 16
@@ -207,12 +209,28 @@ class _Launch:
         return {role: value for role in ROLES if (value := of_roles.get(role)) is not None}
 
     def _suggestion(self, threads: str) -> dict[str, str]:
-        """Return threads and a grid with a thread for each element of C.
+        """Return threads and a grid that may fit the kernel: by its indices, else a thread for each element.
 
         Args:
             threads: those of the launch; if empty, the extents of the kernel's tiles are taken.
         """
         edge = self._edge_of_tiles()
+        block = dict(zip("xyz", split_at_commas(threads or f"{edge}, {edge}"), strict=False))
+        output = next((name for name, letter in self.found.letters.items() if letter == "C"), "")
+        if output in self.found.raw_uses:
+            sizes = {*self.found.in_kernel, *(p.name for p in self.found.parameters if p.is_whole_number)}
+            text = text_of(self.kernel.node)
+            stores = [n for n in all_of(self.kernel.node, "subscript_expression") if first_name(n) == output]
+            seen = seen_from(self.kernel, stores[-1]) if stores else self.kernel
+            body = replace(self.found.body(sizes), function=seen, named_from=1)
+            finder = FittingLaunch(frozenset(sizes), body.fixed, block, text)
+            fitting = finder.fields(body.uses()[output], "C" in self.found.columns)
+            names = set(re.findall(r"[A-Za-z_]\w*", " ".join(fitting.values())))
+            if fitting and names <= {*constants(self.file), *ROLES, "ceil"}:
+                of_block = (
+                    e if parse(e).names else self._simplified(e) for e in split_at_commas(fitting["threads"])
+                )
+                return fitting | {"threads": threads or ", ".join(of_block)}
         x, y = self.found.roles_of_axes()
         threads = threads or f"{edge}, {edge}"
         extents = split_at_commas(threads)

@@ -194,7 +194,9 @@ def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) ->
     if launch and not launch.is_product:
         raise UsageError(f"{path}: {launch.unknown}; cudamm runs kernels that multiply two matrices")
     usual = launch.suggestion if launch else {"threads": "16, 16", "grid": "ceil(N / 16), ceil(M / 16)"}
-    suggested = {key: usual[key] for key in ("args", *missing) if key in usual and key not in fields}
+    suggested = {
+        key: usual[key] for key in ("args", *missing, "requires") if key in usual and key not in fields
+    }
     why = "the file launches no kernel that multiplies two matrices"
     if launch:
         why = f"the file does not launch {launch.kernel}"

@@ -51,7 +51,7 @@ class FittingLaunch:
     kernel: str
 
     def fields(self, result: MatrixUse, is_column_major: bool) -> dict[str, str]:
-        """Return threads and a grid; nothing if the indices do not say them.
+        """Return threads, a grid and the multiples that its tiles need; nothing if the indices lack them.
 
         Args:
             result: how the kernel uses C, with names for its numbers.
@@ -72,7 +72,9 @@ class FittingLaunch:
                 tile = extents.tile
                 grid[extents.grid_axis] = size if tile == "1" else f"ceil({size} / {bracketed(tile)})"
         products = {a: " * ".join(map(bracketed, t)) if len(t) > 1 else t[0] for a, t in threads.items()}
-        return {"threads": _listed(products), "grid": _listed(grid)}
+        pairs = [(size, e.tile) for size, e in (("M", of_rows), ("N", of_columns)) if e.tile != "1"]
+        multiples = ", ".join(f"{size} % {bracketed(tile)} == 0" for size, tile in pairs)
+        return {"threads": _listed(products), "grid": _listed(grid), "requires": multiples}
 
     def _extents(self, terms: Iterable[frozenset[str]]) -> _Extents | None:
         """Return what the terms of a row's or a column's number say; None if they say nothing certain."""

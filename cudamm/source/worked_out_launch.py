@@ -57,8 +57,7 @@ class WorkedOutLaunch:
         place: the same line as the user knows it, such as `line 12 of mm.cuh`.
         is_product: False if the kernel computes something else, which `unknown` says.
         suggestion: arguments, threads and a grid that may fit the kernel.
-        program_sizes: those of M, N and K whose values in the program are known, unless its user chooses
-            others.
+        program_size: M, N and K in the program unless its user chooses others; None if they are not known.
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
@@ -70,7 +69,7 @@ class WorkedOutLaunch:
     place: str = ""
     is_product: bool = True
     suggestion: Mapping[str, str] = field(default_factory=dict)
-    program_sizes: Mapping[str, int] = field(default_factory=dict)
+    program_size: tuple[int, int, int] | None = None
     assumptions: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
@@ -198,18 +197,20 @@ class _Launch:
             place_of(self.statement.node),
             is_product,
             self._suggestion(fields.get("threads", "")) | self._suggested_arguments(),
-            self._program_sizes(),
+            self._program_size(),
             tuple(self.assumed.values()),
         )
 
-    def _program_sizes(self) -> dict[str, int]:
-        """Return the values that M, N and K have in the program, as far as they are known."""
-        own = {size: self.found.own_size(size) for size in self.found.roles}
-        of_roles = {role: own[size] for size, roles in self.found.roles.items() for role in roles}
-        return {role: value for role in ROLES if (value := of_roles.get(role)) is not None}
+    def _program_size(self) -> tuple[int, int, int] | None:
+        """Return M, N and K in the program; None if one is not known."""
+        values = {role: self.found.own_size(size) for size, of in self.found.roles.items() for role in of}
+        m, n, k = (values.get(role) for role in ROLES)
+        return (m, n, k) if m and n and k and min(m, n, k) > 0 else None
 
     def _suggestion(self, threads: str) -> dict[str, str]:
         """Return threads and a grid that may fit the kernel: by its indices, else a thread for each element.
+
+        For a kernel that checks no edge, the multiples belong to them for which it is written.
 
         Args:
             threads: those of the launch; if empty, the extents of the kernel's tiles are taken.
@@ -230,6 +231,14 @@ class _Launch:
                 of_block = (
                     e if parse(e).names else self._simplified(e) for e in split_at_commas(fitting["threads"])
                 )
+                multiples = [fitting.pop("requires")]
+                for loop in body.tile_loops():
+                    step = re.sub(r"number_(\d+)", r"\1", loop.step)
+                    roles = self.found.roles.get(self.found.in_kernel.get(loop.size, ""), ())
+                    if "K" in roles and parse(step).names <= constants(self.file).keys():
+                        multiples.append(f"K % {bracketed(step)} == 0")
+                if not any(body.checks()):
+                    fitting["requires"] = ", ".join(dict.fromkeys(filter(None, multiples)))
                 return fitting | {"threads": threads or ", ".join(of_block)}
         x, y = self.found.roles_of_axes()
         threads = threads or f"{edge}, {edge}"

@@ -35,7 +35,7 @@ from cudamm.source.included_files import folders_of, included_files, line_direct
 from cudamm.source.input_file import read_input
 from cudamm.source.preprocessed import preprocessed
 
-KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
+KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c")
 """Endings of the names of kernel files; a .cpp file without `__global__` is a host function."""
 
 _ONCE = (
@@ -171,7 +171,8 @@ def parse_method(
     sizes = _parse_sizes(path, fields.get("sizes", ""))
     declared = {p.name: p for p in (*sizes, *parameters, *overrides.parameters)}
     entry = fields.get("entry") or (launch.kernel if launch else "")
-    entry = entry or _find_entry(path, kernels, language, name)
+    products = launch.products if launch else ()
+    entry = entry or _find_entry(path, products or kernels, language, name)
     entry = entry.strip().removeprefix("::").lstrip()  # generated code names the kernel from the global scope
     function = function_of(entry)
     if not function:

@@ -46,6 +46,7 @@ class FoundLaunch:
         worked_out: what the host code says; None if nothing had to be worked out.
         code: the source with the launch, in which names in the fields have their values; empty if no launch
             was looked for.
+        products: of a file with several kernels and no launch, those that may multiply two matrices.
     """
 
     kernel: str = ""
@@ -53,6 +54,7 @@ class FoundLaunch:
     remark: str = ""
     worked_out: WorkedOutLaunch | None = None
     code: str = ""
+    products: tuple[str, ...] = ()
 
 
 def launched_kernels(path: Path, code: str, folders: Sequence[Path]) -> list[str]:
@@ -122,6 +124,13 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
         return _found(saved_path(path), kernel, saved[kernel], given)
     launches, source = _launches(path, code, folders)
     kernel = kernel or (launches[0].kernel if len(launches) == 1 else "")
+    note = ""
+    if not kernel and not launches:
+        products = [each for each in kernels if (found := unlaunched(code, each)) and found.is_product]
+        if len(products) != 1:
+            return FoundLaunch(products=tuple(products))
+        kernel = products[0]
+        note = f"of the {len(kernels)} kernels of {path.name}, {kernel} multiplies two matrices; "
     launch = next((launch for launch in launches if launch.kernel == kernel), None)
     launch = launch or (unlaunched(code, kernel) if kernel else None)
     if launch is None and kernel not in saved:
@@ -129,7 +138,9 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
     fields = {**(launch.fields if launch else {}), **saved.get(kernel, {})}
     if source != code and "entry" in fields:
         fields["entry"] = _with_numbers(fields["entry"], source, code)
-    return replace(_found(path, kernel, fields, given, launch), code=source)
+    result = _found(path, kernel, fields, given, launch)
+    remark = (note + result.remark).removesuffix("; ")
+    return replace(result, remark=remark, code=source)
 
 
 def _with_numbers(entry: str, source: str, code: str) -> str:

@@ -49,9 +49,17 @@ def is_filled(
 
 def _is_filled_in(file: SourceFile, function: Function, name: str, before: Node | None, levels: int) -> bool:
     """Return whether a function, or one that it calls, stores to the memory behind a pointer."""
-    declared, value = function.types.get(name, ""), text_of(function.first_values.get(name))
-    if "device_vector" in declared or _FILLED.search(value):
+    given = function.first_values.get(name)
+    if "device_vector" in function.types.get(name, "") or _FILLED.search(text_of(given)):
         return True
+    made_from = {text_of(node) for node in all_of(given, "identifier")} if given and levels > 1 else set()
+    sources = (each for each in made_from - {name} if each in function.types)
+    if any(_is_filled_in(file, function, each, before, levels - 1) for each in sources):
+        return True  # `float *c = C.data_ptr<float>();`
+    for maker in (maker for each in made_from for maker in file.functions_named(each) if not maker.is_kernel):
+        returned = next((first_name(node) for node in all_of(maker.node, "return_statement")), "")
+        if returned and _is_filled_in(file, maker, returned, None, levels - 1):
+            return True
     for node in all_of(function.node, "call_expression", "assignment_expression"):
         if before and node.start_byte >= before.start_byte:
             break

@@ -85,8 +85,10 @@ class FittingLaunch:
             block_axes = [name[-1] for name in term if name.startswith("threadIdx_")]
             varying = {name for name in term if not self._is_fixed(name)}
             factor = self._product(term - varying)
-            if len(varying) > 1 or not varying:
+            if len(varying) > 1:
                 return None
+            if not varying:
+                continue
             if grid_axes:
                 of_grid.add((grid_axes[0], factor))
             elif block_axes:

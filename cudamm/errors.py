@@ -8,7 +8,7 @@ ends with `FAILED_RESULT`.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
 
@@ -35,6 +35,48 @@ class UsageError(CudammError):
     """Error in the request: an unknown method, an impossible size, a broken kernel file."""
 
     exit_status = 2
+
+
+class MissingLaunchError(UsageError):
+    """Error for a kernel whose threads or grid are not known.
+
+    Attributes:
+        path: the kernel's file.
+        missing: the fields that are not known.
+        why: the reason, in words.
+        suggested: fields that may fit the kernel; `benchmark.tried_launch` finds out whether they do.
+        options: the same as options, ready for a shell.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        missing: Sequence[str],
+        why: str,
+        suggested: Mapping[str, str],
+        options: str,
+        tried: str = "",
+    ) -> None:
+        self.path, self.missing, self.why = path, missing, why
+        self.suggested, self.options = suggested, options
+        advice = "pass " + " and ".join(f"--{key}" for key in missing) + " as your program launches it"
+        if suggested:
+            advice = f"pass options such as {options}{tried}"
+        super().__init__(
+            f"{path} lacks {' and '.join(missing)}: {why}; {advice}, or write “// {missing[0]}: …” above the "
+            "kernel"
+        )
+
+    def without_suggestion(self) -> MissingLaunchError:
+        """Return the error for a suggestion with which the kernel does not run."""
+        return MissingLaunchError(self.path, self.missing, self.why, {}, "")
+
+    def doubted(self, size: str) -> MissingLaunchError:
+        """Return the error for a suggestion with which the kernel runs and computes something else."""
+        tried = (
+            f" (with them its product is wrong at {size}: the kernel has a mistake, or needs another launch)"
+        )
+        return MissingLaunchError(self.path, self.missing, self.why, self.suggested, self.options, tried)
 
 
 class RequirementError(UsageError):

@@ -46,6 +46,7 @@ from cudamm.api.traceable_cases import traceable_cases
 from cudamm.benchmark import measure
 from cudamm.benchmark.result import Result, bench_record_among, yardsticks_of
 from cudamm.benchmark.sampling_policy import Settings
+from cudamm.benchmark.tried_launch import known_variants
 from cudamm.benchmark.verify import verify_all
 from cudamm.devices.device import DeviceInfo
 from cudamm.devices.find_device import host
@@ -128,7 +129,7 @@ def bench(
         NoDeviceError: the device or a compiler is missing.
     """
     chosen = selection(methods, params, header)
-    variants, kind = chosen.variants(), named_kind(inputs)
+    variants, kind = known_variants(chosen), named_kind(inputs)
     settings = Settings(
         fmad=fmad,
         runs=None if runs is None else whole("runs", runs, 1, MOST_RUNS),
@@ -210,7 +211,7 @@ def verify(
     """
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), element_types(dtype), whole("seed", seed, 0, LARGEST_SEED)
-    variants = chosen.variants()
+    variants = known_variants(chosen)
     own_sizes = own_sizes_not_run(variants, sizes)
     sizes = sizes or usual_sizes(variants)
     scale = (
@@ -276,7 +277,7 @@ def trace(
     )
     chosen = selection(methods, params, header)
     wanted, left_out, remarks = traceable_cases(
-        chosen.variants(), chosen.is_named, sizes_of(n, shape), element_types(dtype),
+        known_variants(chosen), chosen.is_named, sizes_of(n, shape), element_types(dtype),
         whole("seed", seed, 0, LARGEST_SEED),
         arch or TRACE_ARCH,
     )  # fmt: skip

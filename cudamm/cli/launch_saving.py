@@ -8,19 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudamm.cli.option_rules import Command
-from cudamm.errors import UsageError
+from cudamm.errors import MissingLaunchError, UsageError
 
 if TYPE_CHECKING:
     from cudamm.kernels.selection import Selection
 
 
 def saving_launches(command: Command) -> Command:
-    """Return a command that saves the launches of its selection on request, when it has run."""
+    """Return a command that saves the launches of its selection on request, when it has run.
+
+    If a launch is not known, the one that its error suggests is tried first.
+    """
 
     @functools.wraps(command)
     def run(*, selection: Selection, saves_launch: bool = False, **given: Any) -> Any:
-        files = _files_to_save(selection) if saves_launch else {}
-        status = command(selection=selection, **given)
+        try:
+            files = _files_to_save(selection) if saves_launch else {}
+            status = command(selection=selection, **given)
+        except MissingLaunchError as error:
+            from cudamm.benchmark.tried_launch import tried
+
+            raise tried(error, selection) from None
         for path, text in files.items():
             _save(path, text)
         return status

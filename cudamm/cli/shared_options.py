@@ -51,7 +51,8 @@ _HEADER_OPTIONS = (
     ),
     option(
         "--requires", multiple=True, metavar="LIST", show_default=_FOUND,
-        help="Conditions, such as 'M%64==0, N%64==0'; repeatable. Matrices are padded to required multiples.",
+        help="Conditions that add to the file's own, such as 'M%64==0, N%64==0'; repeatable. Matrices are "
+        "padded to required multiples.",
     ),
     option(
         "--layout", multiple=True, metavar="LIST", show_default=f"{_FOUND}, else row",

@@ -29,7 +29,7 @@ from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED
 from cudamm.kernels.selection import Selection
 from cudamm.kernels.variant import Variant
-from cudamm.source.expression import Expression, parse
+from cudamm.source.expression import Expression, parse, parse_conditions
 
 KERNEL_ENDING = ".cu"
 HEADER_ENDINGS = (".cuh", ".h", ".hpp")
@@ -233,7 +233,7 @@ class AskedKernel:
         # A submission does not choose what it has to compute: padded matrices need no bounds check.
         method = dataclasses.replace(
             method,
-            requires=method.requires if "requires" in self.fields else (),
+            requires=parse_conditions(self.fields.get("requires", "")),
             column_major=method.column_major if "layout" in self.fields else (),
             adds_to_zeros=method.adds_to_zeros and "initial-c" in self.fields,
         )

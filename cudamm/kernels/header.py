@@ -35,7 +35,7 @@ from cudamm.source.included_files import folders_of, included_files, line_direct
 from cudamm.source.input_file import read_input
 from cudamm.source.preprocessed import preprocessed
 
-KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
+KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c")
 """Endings of the names of kernel files; a .cpp file without `__global__` is a host function."""
 
 _ONCE = (
@@ -136,6 +136,7 @@ def parse_method(
     if not source.strip():
         raise UsageError(f"{path} is empty: save the kernel in it first")
     summary, fields, repeated = _parse_comment(path, source)
+    own_requires, added_requires = fields.get("requires", ""), overrides.fields.get("requires", "")
     fields |= overrides.fields
     folders = folders_of(fields.get("include", ""))
     included = tuple(included_files(path, source, folders))
@@ -156,16 +157,25 @@ def parse_method(
         from cudamm.kernels import launch_fields  # loads the parser, which only a user's kernel needs
 
         code = launch_fields.complete_source(path, source, folders)
-        launch = launch_fields.found_launch(path, code, fields, folders)
+        given = {key: text for key, text in fields.items() if key != "requires" or own_requires}
+        launch = launch_fields.found_launch(path, code, given, folders)
+        own_requires = own_requires or launch.fields.get("requires", "")
         fields |= launch.fields
     elif language == "cuda":
         code = with_own_headers(path, source)
     kernels = kernels_in(code) if language == "cuda" else []
     remarks = [launch.remark] if launch and launch.remark else []
+    own = [str(condition) for condition in parse_conditions(own_requires)]
+    added = [each for each in map(str, parse_conditions(added_requires)) if each not in own]
+    if own and added_requires:
+        fields["requires"] = ", ".join((*own, *added))
+    if own and added:
+        remarks.append(f"{path.name} requires {own_requires}, and --requires adds {', '.join(added)}")
     sizes = _parse_sizes(path, fields.get("sizes", ""))
     declared = {p.name: p for p in (*sizes, *parameters, *overrides.parameters)}
     entry = fields.get("entry") or (launch.kernel if launch else "")
-    entry = entry or _find_entry(path, kernels, language, name)
+    products = launch.products if launch else ()
+    entry = entry or _find_entry(path, products or kernels, language, name)
     entry = entry.strip().removeprefix("::").lstrip()  # generated code names the kernel from the global scope
     function = function_of(entry)
     if not function:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cudamm.errors import UsageError
+from cudamm.errors import MissingLaunchError, UsageError
 from cudamm.kernels.launching_file import sources_with_launch
 from cudamm.kernels.method import SIZE_NAMES, LaunchRemark, Parameter
 from cudamm.kernels.saved_launch import saved_launches, saved_path
@@ -30,6 +30,9 @@ from cudamm.source.worked_out_launch import (
 _LAUNCH = frozenset({"args", "threads", "grid"})
 """Fields without which no launch is complete."""
 
+_MOST_NAMED = 4
+"""Number of other launches that a remark names."""
+
 _NAMES_OF_CUDAMM = frozenset({"M", "N", "K", "element", "A", "B", "C"})
 
 
@@ -44,6 +47,7 @@ class FoundLaunch:
         worked_out: what the host code says; None if nothing had to be worked out.
         code: the source with the launch, in which names in the fields have their values; empty if no launch
             was looked for.
+        products: of a file with several kernels and no launch, those that may multiply two matrices.
     """
 
     kernel: str = ""
@@ -51,6 +55,7 @@ class FoundLaunch:
     remark: str = ""
     worked_out: WorkedOutLaunch | None = None
     code: str = ""
+    products: tuple[str, ...] = ()
 
 
 def launched_kernels(path: Path, code: str, folders: Sequence[Path]) -> list[str]:
@@ -73,13 +78,25 @@ def _launches(path: Path, code: str, folders: Sequence[Path]) -> tuple[tuple[Wor
     own = worked_out_launches(code, kernels)
     if any(not launch.unknown or not launch.is_product for launch in own):
         return own, code
-    best = own, code
-    for source in sources_with_launch(path, code, folders):
+    best: tuple[tuple[WorkedOutLaunch, ...], str, str] = (own, code, path.name)
+    launching: dict[str, set[str]] = {}  # the files that launch each kernel
+    for name, source in sources_with_launch(path, code, folders):
         found = worked_out_launches(source, kernels)
-        if any(not launch.unknown for launch in found):
-            return found, source
-        best = best if best[0] else (found, source)
-    return best
+        for launch in found:
+            launching.setdefault(launch.kernel, set()).add(name)
+        if found and (not best[0] or _doubts(found) < _doubts(best[0])):
+            best = found, source, name
+    launches, source, name = best
+    with_others = (
+        replace(launch, others=(*launch.others, *sorted(launching.get(launch.kernel, set()) - {name})))
+        for launch in launches
+    )
+    return tuple(with_others), source
+
+
+def _doubts(launches: Sequence[WorkedOutLaunch]) -> tuple[bool, int]:
+    """Return the doubts about the launch that can be read best."""
+    return min(launch.doubts for launch in launches)
 
 
 def complete_source(path: Path, source: str, folders: Sequence[Path]) -> str:
@@ -108,6 +125,13 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
         return _found(saved_path(path), kernel, saved[kernel], given)
     launches, source = _launches(path, code, folders)
     kernel = kernel or (launches[0].kernel if len(launches) == 1 else "")
+    note = ""
+    if not kernel and not launches:
+        products = [each for each in kernels if (found := unlaunched(code, each)) and found.is_product]
+        if len(products) != 1:
+            return FoundLaunch(products=tuple(products))
+        kernel = products[0]
+        note = f"of the {len(kernels)} kernels of {path.name}, {kernel} multiplies two matrices; "
     launch = next((launch for launch in launches if launch.kernel == kernel), None)
     launch = launch or (unlaunched(code, kernel) if kernel else None)
     if launch is None and kernel not in saved:
@@ -115,7 +139,9 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
     fields = {**(launch.fields if launch else {}), **saved.get(kernel, {})}
     if source != code and "entry" in fields:
         fields["entry"] = _with_numbers(fields["entry"], source, code)
-    return replace(_found(path, kernel, fields, given, launch), code=source)
+    result = _found(path, kernel, fields, given, launch)
+    remark = (note + result.remark).removesuffix("; ")
+    return replace(result, remark=remark, code=source)
 
 
 def _with_numbers(entry: str, source: str, code: str) -> str:
@@ -144,9 +170,14 @@ def _found(
     if is_unlaunched and list(others) == ["args"] and _is_usual(others["args"]):
         others = {}
     file = (launch.place.partition(" of ")[2] if launch else "") or source.name
-    remark = f"{file} launches {kernel} as {as_options(others)}" if others else ""
+    notes = list(launch.assumptions) if launch else []
+    if launch and launch.others:
+        verb = "launch" if len(launch.others) > 1 else "launches"
+        notes.append(f"{' and '.join(launch.others[:_MOST_NAMED])} {verb} it too")
+    note = f" ({'; '.join(notes)})" if notes else ""
+    remark = f"{file} launches {kernel}{note} as {as_options(others)}" if others else ""
     if others and is_unlaunched:
-        remark = f"by the names of its parameters, {kernel} takes {as_options(others)}"
+        remark = f"by the names of its parameters, {kernel} takes {as_options(others)}{note}"
     return FoundLaunch(kernel, others, LaunchRemark(remark), launch)
 
 
@@ -167,16 +198,17 @@ def as_options(fields: Mapping[str, str]) -> str:
 
 
 def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) -> None:
-    """Raise UsageError if the threads or the grid are unknown, with what to add."""
+    """Raise MissingLaunchError if the threads or the grid are unknown, with what to add."""
     missing = [key for key in ("threads", "grid") if key not in fields]
     if not missing:
         return
-    launch, what = found.worked_out, " and ".join(missing)
+    launch = found.worked_out
     if launch and not launch.is_product:
         raise UsageError(f"{path}: {launch.unknown}; cudamm runs kernels that multiply two matrices")
     usual = launch.suggestion if launch else {"threads": "16, 16", "grid": "ceil(N / 16), ceil(M / 16)"}
-    lacking = [key for key in ("args", *missing) if key in usual and key not in fields]
-    options = as_options({key: usual[key] for key in lacking})
+    suggested = {
+        key: usual[key] for key in ("args", *missing, "requires") if key in usual and key not in fields
+    }
     why = "the file launches no kernel that multiplies two matrices"
     if launch:
         why = f"the file does not launch {launch.kernel}"
@@ -184,10 +216,7 @@ def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) ->
         why = f"the launch in {launch.place} could not be read"
     if launch and launch.unknown:
         why += f": {launch.unknown}"
-    raise UsageError(
-        f"{path} lacks {what}: {why}; pass options such as {options}, or write “// {missing[0]}: …” above "
-        "the kernel"
-    )
+    raise MissingLaunchError(str(path), missing, why, suggested, as_options(suggested))
 
 
 def equal_sizes(

@@ -34,8 +34,8 @@ _FOLDERS = ("src", "source", "test", "tests", "bench", "benchmark", "benchmarks"
 _ENDINGS = (".cu", ".cuh", ".cpp", ".cc", ".h", ".hpp")
 
 
-def sources_with_launch(path: Path, code: str, folders: Sequence[Path]) -> Iterator[str]:
-    """Yield the source of each file that may launch the kernels of another file, nearest files first.
+def sources_with_launch(path: Path, code: str, folders: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the source of each file that may launch the kernels of another file, nearest first.
 
     A file may do so if it includes the kernels' file, or if it defines no kernels of the same names itself:
     then the kernels' code stands before its own. It may also call the function of the kernels' file that
@@ -64,9 +64,9 @@ def sources_with_launch(path: Path, code: str, folders: Sequence[Path]) -> Itera
             return
         includes = _includes(whole, path)
         if includes and len(whole) <= LARGEST_PARSED:
-            yield f"{line_directive(file.name)}\n{whole}"
+            yield file.name, f"{line_directive(file.name)}\n{whole}"
         elif includes or kernels.isdisjoint(kernels_in(whole)):
-            yield f"{code}\n{line_directive(file.name)}\n{text}"
+            yield file.name, f"{code}\n{line_directive(file.name)}\n{text}"
 
 
 def _is_file(path: Path) -> bool:

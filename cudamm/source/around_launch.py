@@ -9,23 +9,99 @@ from tree_sitter import Node
 
 from cudamm.source.c_definitions import Function, SourceFile
 from cudamm.source.c_numbers import Translation
-from cudamm.source.host_code import LaunchStatement, first_name
+from cudamm.source.host_code import MOST_CALLERS, LaunchStatement, first_name
 from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.parsed_source import all_of, text_of
+from cudamm.source.program_values import callers_of
+
+_FILLED = re.compile(r"\b(?:zeros|zeros_like|full|ones|clone|calloc)\b")
+"""Functions in the value of a matrix that give values to its elements."""
+
+_FILLS = re.compile(r"(?:cuda|hip)Mem(?:set|cpy)|cuMemset|memset|(?:thrust|std)::fill")
+"""Functions that give values to the memory behind their first argument."""
+
+_FILLER = re.compile(r"zero|init|fill|clear|set", re.IGNORECASE)
+"""Words in the names of kernels that give values to the elements of a matrix."""
 
 
-def is_filled(function: Function, name: str, before: Node) -> bool:
-    """Return whether host code stores to the memory behind a pointer before a statement."""
-    for node in all_of(function.node, "call_expression", "assignment_expression"):
-        if node.start_byte >= before.start_byte:
-            break
-        target = text_of(node.child_by_field_name("left"))
-        if re.match(r"cudaMem(set|cpy)", text_of(node.child_by_field_name("function"))):
-            given = node.child_by_field_name("arguments")
-            target = f"{first_name(given)}[" if given else ""
-        if target.startswith(f"{name}["):
+def is_filled(
+    file: SourceFile, function: Function, name: str, before: Node | None, levels: int = MOST_CALLERS
+) -> bool:
+    """Return whether host code stores to the memory behind a pointer before a statement.
+
+    The store may be in this function, in one that it calls, or in its callers. If the pointer is a global
+    variable, the store may be in any function.
+
+    Args:
+        before: the statement; None: anywhere in the function.
+    """
+    if levels <= 0 or not name:
+        return False
+    if _is_filled_in(file, function, name, before, levels) or any(
+        is_filled(file, caller, first_name(argument), argument, levels - 1)
+        for caller, argument in callers_of(file, function, name)
+    ):
+        return True
+    is_global = name in file.globals and name not in function.types
+    others = (f for f in file.functions if is_global and not f.is_kernel and f.name != function.name)
+    return any(_is_filled_in(file, other, name, None, levels - 1) for other in others)
+
+
+def _is_filled_in(file: SourceFile, function: Function, name: str, before: Node | None, levels: int) -> bool:
+    """Return whether a function, or one that it calls, stores to the memory behind a pointer."""
+    given = function.first_values.get(name)
+    if "device_vector" in function.types.get(name, "") or _FILLED.search(text_of(given)):
+        return True
+    made_from = {text_of(node) for node in all_of(given, "identifier")} if given and levels > 1 else set()
+    sources = (each for each in made_from - {name} if each in function.types)
+    if any(_is_filled_in(file, function, each, before, levels - 1) for each in sources):
+        return True  # `float *c = C.data_ptr<float>();`
+    for maker in (maker for each in made_from for maker in file.functions_named(each) if not maker.is_kernel):
+        returned = next((first_name(node) for node in all_of(maker.node, "return_statement")), "")
+        if returned and _is_filled_in(file, maker, returned, None, levels - 1):
             return True
+    for node in all_of(function.node, "call_expression", "assignment_expression"):
+        if before and node.start_byte >= before.start_byte:
+            break
+        if node.type == "assignment_expression":
+            target, value = (text_of(node.child_by_field_name(side)) for side in ("left", "right"))
+            if target.startswith(f"{name}[") or (target == name and _FILLED.search(value)):
+                return True
+            continue
+        called, given = text_of(node.child_by_field_name("function")), node.child_by_field_name("arguments")
+        if re.fullmatch(rf"{name}\s*\.\s*(?:zero_|fill_|assign)", called):
+            return True
+        names = [first_name(argument) for argument in given.named_children] if given else []
+        if name not in names:
+            continue
+        if _FILLS.match(called):
+            if names[0] == name:
+                return True
+            continue
+        place = names.index(name)
+        for callee in file.functions_named(called.partition("<")[0].split("::")[-1]):
+            if callee.is_kernel:
+                is_filler = bool(_FILLER.search(callee.name)) and not may_be_product(file, callee)
+            else:
+                parameter = callee.parameter_names[place] if place < len(callee.parameter_names) else ""
+                is_filler = (
+                    bool(parameter)
+                    and levels > 1
+                    and _is_filled_in(file, callee, parameter, None, levels - 1)
+                )
+            if is_filler:
+                return True
     return False
+
+
+def is_from_elsewhere(file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS) -> bool:
+    """Return whether a function gets a pointer from a caller that the file does not contain."""
+    if levels <= 0 or name not in function.parameter_names:
+        return False
+    callers = callers_of(file, function, name)
+    return not callers or any(
+        is_from_elsewhere(file, caller, first_name(argument), levels - 1) for caller, argument in callers
+    )
 
 
 def is_transposed(file: SourceFile, function: Function, name: str, before: Node) -> bool:

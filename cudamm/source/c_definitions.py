@@ -85,6 +85,8 @@ class SourceFile:
         constants: the value of each constant, and of each dim3, outside of functions, by its name alone; not
             those whose name has several values in different scopes.
         scoped: the same, by scope and name, such as `Small::TILE`, of structs and namespaces.
+        globals: the first value of each variable outside of functions that is no constant.
+        types_of_globals: the types of all variables outside of functions.
         functions: the functions that the file defines, in order.
     """
 
@@ -93,6 +95,8 @@ class SourceFile:
     constants: Mapping[str, Node]
     scoped: Mapping[str, Node]
     functions: tuple[Function, ...]
+    globals: Mapping[str, Node | None] = field(default_factory=dict)
+    types_of_globals: Mapping[str, str] = field(default_factory=dict)
 
     def value_of(self, name: str) -> Node | None:
         """Return the value of a constant, or of a macro without parameters; None for other names."""
@@ -127,6 +131,8 @@ def source_file(source: str) -> SourceFile:
     inside = [(f.node.start_byte, f.node.end_byte) for f in functions]
     constants: dict[str, Node] = {}
     scoped: dict[str, Node] = {}
+    variables: dict[str, Node | None] = {}
+    types: dict[str, str] = {}
     for node in all_of(tree, "declaration", "field_declaration", "enumerator"):
         if any(start < node.start_byte < end for start, end in inside):
             continue
@@ -142,11 +148,19 @@ def source_file(source: str) -> SourceFile:
                 if not (is_changed and "dim3" in text_of(node) and "=" not in text_of(node)):
                     constants.setdefault(name, value)
                     scoped.setdefault(f"{scope_of(node)}::{name}", value)
+        elif node.type == "declaration":
+            declarators = node.children_by_field_name("declarator")
+            declarators = [d for d in declarators if d.type != "function_declarator"]
+            values = dict(initialised(node)) if declarators else {}
+            for declarator in declarators:
+                name = declared_name(declarator)
+                variables.setdefault(name, values.get(name))
+                types.setdefault(name, text_of(node.child_by_field_name("type")))
     for key, value in scoped.items():
         name = key.rpartition("::")[2]
         if name in constants and text_of(constants[name]) != text_of(value):
             del constants[name]
-    return SourceFile(tree, macros, constants, scoped, functions)
+    return SourceFile(tree, macros, constants, scoped, functions, variables, types)
 
 
 def scope_of(node: Node) -> str:
@@ -288,10 +302,11 @@ def flat_name(node: Node) -> str:
 
 
 def is_getter(node: Node) -> bool:
-    """Return whether an expression is `A.rows()` or `a->rows()`, which means as much as a member."""
+    """Return whether an expression means as much as a member: `A.rows()`, `a->rows()`, `A.size(0)`."""
     function, given = (node.child_by_field_name(part) for part in ("function", "arguments"))
-    is_method = function is not None and function.type == "field_expression"
-    return is_method and given is not None and not given.named_child_count
+    is_method = function is not None and function.type == "field_expression" and given is not None
+    is_of_tensor = re.search(r"\.\s*size\s*\(\s*-?\d\s*\)$", text_of(node)) is not None
+    return is_method and given is not None and (is_of_tensor or not given.named_child_count)
 
 
 def without_casts(node: Node) -> Node:

@@ -73,6 +73,7 @@ class Translation:
             whole, is replaced; another constant of the file keeps its name.
         bound: translations of names, such as the parameters of a macro.
         keeps_leaves: whether variables whose values are plain numbers keep their names too.
+        named_from: the smallest number that gets a name, as `number_96` for 96; 0: none does.
         steps: how many parts of an expression have been looked at.
     """
 
@@ -81,6 +82,7 @@ class Translation:
     kept: Collection[str] = frozenset()
     bound: Mapping[str, Number] = field(default_factory=dict)
     keeps_leaves: bool = False
+    named_from: int = 0
     level: int = 0
     steps: Counter[str] = field(default_factory=Counter, compare=False)
 
@@ -97,7 +99,11 @@ class Translation:
     def _translated(self, node: Node) -> Number | None:
         match node.type:
             case "number_literal":
-                return _literal(text_of(node))
+                number = _literal(text_of(node))
+                is_named = number and self.named_from and number.text.isdigit()
+                if number and is_named and int(number.text) >= self.named_from:
+                    return Number(f"number_{number.text}")
+                return number
             case "identifier" | "type_identifier":
                 return self._name(text_of(node))
             case "type_descriptor":  # for the parser, a name among template arguments is a type
@@ -291,7 +297,8 @@ class Translation:
             return None
         name = text_of(function).removeprefix("::").removeprefix("std::")
         parameters, body = self._short_function(name.partition("<")[0].rpartition("::")[2])
-        if function.type == "field_expression" and name.endswith(".size") and self.function:
+        is_size = function.type == "field_expression" and name.endswith(".size")
+        if is_size and self.function and not given.named_child_count:
             # Of a std::vector, which is declared with its number of elements.
             return self.of(self.function.values.get(name.removesuffix(".size")))
         if is_getter(node):

@@ -15,22 +15,16 @@ from cudamm.source.c_definitions import (
     is_getter,
     without_casts,
 )
-from cudamm.source.c_numbers import Number, Translation, constant_values, renamed
-from cudamm.source.expression import evaluated, parse
-from cudamm.source.parsed_source import all_of, declared_name, line_of, text_of
+from cudamm.source.c_numbers import Number, Translation, renamed
+from cudamm.source.parsed_source import all_of, line_of, text_of
+from cudamm.source.program_values import callers_of, own_number, own_value
 from cudamm.source.seen_from import seen_from
 
 MOST_CALLERS = 4
 """Number of functions that are followed from a launch to the code that calls it."""
 
-MOST_CALLS = 12
-"""Number of calls of a function that are looked at."""
-
 MOST_LAUNCHES = 100
 """Number of launches of a file that are looked at."""
-
-USUAL_MULTIPROCESSORS = 8
-"""Number of multiprocessors that is taken if a launch depends on it; results do not."""
 
 _OF_LARGE = re.compile(r">=?\s*\d+\s*(?:\)|&&|and\b)")
 """What a condition has that holds for large matrices, such as `(n >= 128)`."""
@@ -69,6 +63,16 @@ class LaunchStatement:
     line: int
     doubts: int
     passed_extents: Mapping[str, Number] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Return the kernel, the configuration and the arguments as they are written."""
+        parts = (
+            self.kernel,
+            self.template_arguments or "",
+            *map(text_of, (*self.configuration, *self.arguments)),
+        )
+        return " ".join(" ".join(parts).split())
 
 
 def launches(file: SourceFile) -> list[LaunchStatement]:
@@ -207,7 +211,7 @@ def _doubts(file: SourceFile, function: Function, node: Node) -> int:
     while around is not None and around != function.node:
         condition = around.child_by_field_name("condition") if around.type == "if_statement" else None
         if condition and inner != condition:
-            value = _own_number(file, function, condition, MOST_CALLERS)
+            value = own_number(file, function, condition)
             is_then = inner == around.child_by_field_name("consequence")
             if value is None:  # of a large matrix and a small one, the large one
                 is_usual = is_then == (_OF_LARGE.search(text_of(condition)) is not None)
@@ -260,125 +264,3 @@ def allocations(
             yield from ((function, part) for part in (given.named_children if given else ()))
     for caller, argument in callers_of(file, function, name) if levels else ():
         yield from allocations(file, caller, first_name(argument), levels - 1)
-
-
-def callers_of(file: SourceFile, function: Function, parameter: str) -> list[tuple[Function, Node]]:
-    """Return what each call of a function passes for a parameter, with the calling function."""
-    if parameter not in function.parameter_names or function.is_kernel:
-        return []
-    place = function.parameter_names.index(parameter)
-    found: list[tuple[Function, Node]] = []
-    for caller in file.functions:
-        if caller.name == function.name:
-            continue
-        for call in all_of(caller.node, "call_expression"):
-            given = call.child_by_field_name("arguments")
-            called = text_of(call.child_by_field_name("function")).partition("<")[0].split("::")[-1]
-            if called == function.name and given and place < given.named_child_count:
-                found.append((seen_from(caller, call), without_casts(given.named_children[place])))
-            if len(found) == MOST_CALLS:
-                return found
-    return found
-
-
-def own_value(file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS) -> int | None:
-    """Return the number that a program gives to a name unless its user chooses another; None for none."""
-    if levels == 0:
-        return None
-    if re.search(r"multiProcessorCount|cudaDevAttrMultiProcessorCount", text_of(function.node)) and (
-        name.endswith("multiProcessorCount") or f"cudaDeviceGetAttribute(&{name}," in text_of(function.node)
-    ):
-        return USUAL_MULTIPROCESSORS
-    first = function.first_values.get(name)
-    if first is None and name in template_parameters(function):
-        text = template_value(file, function, name, levels - 1)
-        return int(text) if text.isdigit() else None
-    if first is None and name in function.parameter_names:
-        values = (
-            _own_number(file, caller, argument, levels - 1)
-            for caller, argument in callers_of(file, function, name)
-        )
-        return next((value for value in values if value is not None), None)
-    value = _own_number(file, function, first or file.value_of(name), levels - 1)
-    return value or None  # 0 is the first value of a variable that gets its real value later
-
-
-def _own_number(file: SourceFile, function: Function, node: Node | None, levels: int) -> int | None:
-    if node is None or levels <= 0:
-        return None
-    if node.type == "conditional_expression":  # `argc > 1 ? atoi(argv[1]) : 1024`
-        branches = (node.child_by_field_name(branch) for branch in ("alternative", "consequence"))
-        values = (_own_number(file, function, branch, levels) for branch in branches)
-        return next((value for value in values if value is not None), None)
-    number = Translation(file, function).of(node)
-    if number is None:
-        return None
-    names = parse(number.text).names
-    known = dict(constant_values(file))
-    for name in names - known.keys():
-        value = own_value(file, function, name, levels - 1)
-        if value is not None:
-            known[name] = value
-    return evaluated({"it": parse(number.text)}, known).get("it")
-
-
-def template_parameters(function: Function) -> list[str]:
-    """Return the names of a function's template parameters, in order."""
-    template = function.node.parent
-    if template is None or template.type != "template_declaration":
-        return []
-    parameters = template.child_by_field_name("parameters")
-    return [_template_name(node) for node in (parameters.named_children if parameters else ())]
-
-
-def _template_name(node: Node) -> str:
-    declarator = node.child_by_field_name("declarator") or node.child_by_field_name("name")
-    return declared_name(declarator) or text_of(node).partition("=")[0].split()[-1]
-
-
-def template_value(file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS) -> str:
-    """Return the template argument of the first call of a function, or its default; empty for none."""
-    place = template_parameters(function).index(name)
-    for node in all_of(file.tree, "template_function"):
-        given = node.child_by_field_name("arguments")
-        if (
-            text_of(node.child_by_field_name("name")) == function.name
-            and given
-            and place < given.named_child_count
-        ):
-            argument = given.named_children[place]
-            caller = next((f for f in file.functions if _is_inside(node, f.node)), None)
-            value = _own_number(file, seen_from(caller, node), argument, levels) if caller else None
-            return text_of(argument) if value is None else str(value)
-    template = function.node.parent
-    parameters = template.child_by_field_name("parameters") if template else None
-    return text_of(parameters.named_children[place]).partition("=")[2].strip() if parameters else ""
-
-
-def _is_inside(node: Node, outer: Node) -> bool:
-    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
-
-
-def class_argument(file: SourceFile, function: Function, name: str) -> str:
-    """Return the argument for a template parameter of the class around a function; else the name."""
-    around = function.node.parent
-    while around is not None:
-        parameters = around.child_by_field_name("parameters")
-        if around.type == "template_declaration" and parameters:
-            names = [_template_name(node) for node in parameters.named_children]
-            classes = all_of(around, "class_specifier", "struct_specifier")
-            class_name = text_of(next((node.child_by_field_name("name") for node in classes), None))
-            if name in names:
-                return next(_arguments_of_class(file, class_name, names.index(name), name), name)
-        around = around.parent
-    return name
-
-
-def _arguments_of_class(file: SourceFile, class_name: str, place: int, parameter: str) -> Iterator[str]:
-    """Yield the arguments that uses of a class give for one of its template parameters."""
-    for use in all_of(file.tree, "template_type"):
-        given = use.child_by_field_name("arguments")
-        values = [text_of(value) for value in given.named_children] if given else []
-        is_use = text_of(use.child_by_field_name("name")) == class_name
-        if is_use and place < len(values) and values[place] != parameter:
-            yield values[place]

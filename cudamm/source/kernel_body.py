@@ -33,6 +33,7 @@ class MatrixUse:
         added: the variables in the other parts; row-major: those of the column.
         is_written: whether the kernel stores there.
         moves_by_size: whether a size itself is added to the index or to the pointer.
+        terms: the names in each term of the index.
     """
 
     strides: Counter[str] = field(default_factory=Counter)
@@ -40,6 +41,7 @@ class MatrixUse:
     added: set[str] = field(default_factory=set)
     is_written: bool = False
     moves_by_size: bool = False
+    terms: set[frozenset[str]] = field(default_factory=set)
 
     @property
     def is_vector(self) -> bool:
@@ -94,6 +96,7 @@ class KernelBody:
         pointers: names of its parameters that are pointers.
         sizes: names that may be sizes: parameters, or constants of the file.
         fixed: names that are the same for all threads, such as template parameters.
+        named_from: the smallest number that may be a size, by a name such as `number_96`; 0: none may.
     """
 
     file: SourceFile
@@ -101,14 +104,19 @@ class KernelBody:
     pointers: tuple[str, ...]
     sizes: frozenset[str]
     fixed: frozenset[str]
+    named_from: int = 0
+
+    @property
+    def _translation(self) -> Translation:
+        return Translation(self.file, self.function, self.sizes, named_from=self.named_from)
 
     def uses(self) -> dict[str, MatrixUse]:
         """Return how the kernel uses the memory behind each pointer."""
         uses: dict[str, MatrixUse] = {name: MatrixUse() for name in self.pointers}
         pointed = self._pointed()
-        translation = Translation(self.file, self.function, self.sizes, self._begins_of_loops())
+        translation = self._translation
         for pointer, node in self._moves(pointed):
-            number = translation.of(node)
+            number = replace(translation, bound=self._begins_around(node)).of(node)
             self._add(uses[pointer], terms(number.text) if number else set(), {pointer, *pointed})
         for subscript, at in self._subscripts(self.function.node, translation):
             name, indices = _subscripted(subscript)
@@ -128,7 +136,7 @@ class KernelBody:
     @functools.cached_property
     def _counters(self) -> frozenset[str]:
         """Return the variables that begin with a number and are incremented, alike for all threads."""
-        translation = Translation(self.file, self.function, self.sizes)
+        translation = self._translation
 
         def is_uniform(node: Node | None) -> bool:
             number = translation.of(node)
@@ -144,7 +152,7 @@ class KernelBody:
 
     def loop_bounds(self) -> Iterator[tuple[str, str]]:
         """Yield the variable and the size of each loop from 0 to a size, or to a number of tiles of it."""
-        translation = Translation(self.file, self.function, self.sizes)
+        translation = self._translation
         for loop in all_of(self.function.node, "for_statement"):
             begin, condition = loop.child_by_field_name("initializer"), loop.child_by_field_name("condition")
             start = re.search(r"(\w+)\s*=\s*0\s*;?$", text_of(begin)) if begin else None
@@ -158,7 +166,7 @@ class KernelBody:
 
         The comparison of a counter, such as `if (k < K)` after `k += TILE`, concerns a loop too.
         """
-        translation = Translation(self.file, self.function, self.sizes)
+        translation = self._translation
         for node in all_of(self.function.node, "binary_expression"):
             sign = text_of(node.child_by_field_name("operator"))
             if sign not in ("<", ">=", "<=", ">") or _is_of_loop(node):
@@ -170,7 +178,7 @@ class KernelBody:
 
     def tile_loops(self) -> Iterator[TileLoop]:
         """Yield loops over `K / TILE` or `(K + TILE - 1) / TILE`, and over K elements in steps of TILE."""
-        translation = Translation(self.file, self.function, self.sizes)
+        translation = self._translation
         for loop in all_of(self.function.node, *_LOOPS):
             condition = next(all_of(loop.child_by_field_name("condition") or loop, "binary_expression"), None)
             number = translation.of(condition.child_by_field_name("right")) if condition else None
@@ -195,16 +203,25 @@ class KernelBody:
                 if step and is_whole_range and not step.text.startswith(("blockDim", "gridDim")):
                     yield TileLoop(size, step.text)
 
-    def _begins_of_loops(self) -> dict[str, Number]:
-        """Return `(a + begin)` for `a` of a loop `for (int a = begin; …)`, which moves on from there."""
-        translation = Translation(self.file, self.function, self.sizes)
-        found: dict[str, Number] = {}
+    def _begins_around(self, node: Node) -> dict[str, Number]:
+        """Return the begins of the loops around a node, the inner loop's of several variables of a name."""
+        return {
+            name: number
+            for loop, name, number in self._begins_of_loops
+            if loop.start_byte <= node.start_byte and node.end_byte <= loop.end_byte
+        }
+
+    @functools.cached_property
+    def _begins_of_loops(self) -> list[tuple[Node, str, Number]]:
+        """Return `(a + begin)` for `a` of each loop `for (int a = begin; …)`, which moves on from there."""
+        translation = self._translation
+        found: list[tuple[Node, str, Number]] = []
         for loop in all_of(self.function.node, "for_statement"):
             begin = loop.child_by_field_name("initializer")
             for name, value in initialised(begin) if begin and begin.type == "declaration" else ():
                 number = translation.of(value)
                 if number and self._varying(terms(number.text)):
-                    found[name] = Number(f"({name} + {number.text})")
+                    found.append((loop, name, Number(f"({name} + {number.text})")))
         return found
 
     def _divided(self) -> set[str]:
@@ -232,6 +249,7 @@ class KernelBody:
         for term in sorted(found, key=sorted):  # the order decides between sizes that are used as often
             names = term - ignored
             sizes, varying = names & self.sizes, self._varying([names])
+            use.terms.add(names)
             if not varying:
                 use.moves_by_size |= bool(sizes)
                 continue
@@ -276,7 +294,9 @@ class KernelBody:
 
     def _subscripts(self, node: Node, at: Translation, level: int = 0) -> Iterator[tuple[Node, Translation]]:
         """Yield subscripts, those that macros contain too, each with the translation for its indices."""
+        outer = at
         for found in all_of(node, "subscript_expression", "call_expression"):
+            at = outer if level else replace(outer, bound=self._begins_around(found))
             if found.type == "subscript_expression":
                 above = found.parent
                 is_inner = above is not None and above.child_by_field_name("argument") == found

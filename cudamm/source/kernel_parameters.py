@@ -54,7 +54,7 @@ class KernelParameter:
 
 def kernel_parameters(file: SourceFile, kernel: Function) -> list[KernelParameter]:
     """Return the parameters of a kernel, in order."""
-    structs = _structs(file)
+    structs = members_of_structs(file)
     found = []
     for node, name in zip(kernel.parameters, kernel.parameter_names, strict=True):
         declarator = node.child_by_field_name("declarator")
@@ -84,7 +84,8 @@ def _names_real(file: SourceFile, c_type: str) -> bool:
     return any(not _REAL.isdisjoint(re.findall(r"\w+", text)) for text in texts if "{" not in text)
 
 
-def _structs(file: SourceFile) -> dict[str, tuple[str, ...]]:
+@functools.lru_cache(maxsize=8)
+def members_of_structs(file: SourceFile) -> dict[str, tuple[str, ...]]:
     """Return the members of each struct, by the names of the struct; `shape_rows` for those of a member."""
     found: dict[str, tuple[str, ...]] = {}
     for node in all_of(file.tree, "struct_specifier", "class_specifier"):

@@ -6,22 +6,15 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from tree_sitter import Node
 
 from cudamm.source.around_launch import is_transposed
-from cudamm.source.c_definitions import Function, SourceFile
-from cudamm.source.c_numbers import Translation, constants
-from cudamm.source.expression import parse
-from cudamm.source.host_code import (
-    LaunchStatement,
-    allocations,
-    callers_of,
-    first_name,
-    own_value,
-    size_name,
-    template_parameters,
-)
+from cudamm.source.c_definitions import Function, SourceFile, flat_name
+from cudamm.source.c_numbers import Translation, constant_values, constants
+from cudamm.source.expression import evaluated, parse
+from cudamm.source.host_code import LaunchStatement, allocations, first_name, size_name
 from cudamm.source.kernel_body import KernelBody, MatrixUse
 from cudamm.source.kernel_parameters import kernel_parameters
 from cudamm.source.matrix_roles import (
@@ -36,10 +29,20 @@ from cudamm.source.matrix_roles import (
     roles_in_name,
 )
 from cudamm.source.parsed_source import all_of, text_of
+from cudamm.source.program_values import callers_of, own_value, template_parameters
 from cudamm.source.simplified_expression import ROLES
 
 _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
 """How the names of matrices that a kernel writes begin."""
+
+_NUMBER = "number_"
+"""The beginning of the name of a number in the kernel that is a size."""
+
+_SMALLEST_SIZE = 16
+"""The smallest number in a kernel that may be a size; smaller ones are parts of an index."""
+
+_TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
+"""The flat name of `A.size(0)` and `A.sizes()[0]`, with the tensor and the dimension."""
 
 _OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular matrix"}
 """What kernels multiply that have certain words in their names."""
@@ -65,6 +68,7 @@ class LaunchRoles:
         in_kernel: the host code's name for what the kernel calls a size.
         same: the variable that a member of a struct has its value from.
         batches: names of numbers of products, such as `batch` in `batch * M * N`.
+        literal_sizes: names for the sizes that the launch passes as numbers, by the kernel's parameter.
     """
 
     def __init__(self, file: SourceFile, statement: LaunchStatement, kernel: Function) -> None:
@@ -78,6 +82,7 @@ class LaunchRoles:
         self.in_kernel: dict[str, str] = {}
         self.same: dict[str, str] = {}
         self.batches: set[str] = set()
+        self.literal_sizes: dict[str, str] = {}
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
 
     def find(self) -> None:
@@ -142,6 +147,8 @@ class LaunchRoles:
                 name = size_name(self.function, self.passed(parameter.name))
                 if name and not self._is_tile(name) and not self._is_product_of_sizes(name):
                     passed[parameter.name] = name
+                elif not name and self._is_literal_size(parameter.name):
+                    passed[parameter.name] = self.literal_sizes[parameter.name] = f"{parameter.name}_passed"
             for member in parameter.members:
                 if not member.startswith("*"):
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
@@ -159,16 +166,18 @@ class LaunchRoles:
         if not names:
             names = {name: None for name in sorted(self.used_constants) if not self._is_tile(name)}
         names = {name: None for name in names if name not in in_block} or names
-        in_all = {name for name, matrices in self._allocated_for.items() if matrices == set("ABC")} - {
-            *passed.values()
-        }
+        of_grid = self._names_of_grid()
+        names |= {name: None for name in of_grid if roles_in_name(name) and not self._is_tile(name)}
+        in_all = {name for name, matrices in self._allocated_for.items() if matrices == set("ABC")}
+        in_all -= {*passed.values(), *of_grid}
         if len(names.keys() - in_all) > 1:  # a number of products, such as `batch * M * N`
             self.batches = in_all
             names = {name: None for name in names if name not in in_all}
+        of_result = self._varying_in_result()
         layers = {
             passed[size]
             for varying, size in self.body(passed).checks()
-            if varying and all(name.endswith("_z") for name in varying)
+            if varying and all(name.endswith("_z") for name in varying) and varying <= of_result
         }
         self.batches |= layers
         names = {name: None for name in names if name not in layers}
@@ -185,6 +194,11 @@ class LaunchRoles:
             for each in (name, *self._other_names(name)):
                 named |= Counter(roles_in_name(each, self.columns))
             found.update(named)
+            of_tensor = self.role_of_tensor_size(name)
+            found.update({of_tensor: STRONG} if of_tensor else {})
+        evidence |= {
+            name: Counter({role: 2 * STRONG}) for name, role in self._numbers_as_sizes(passed).items()
+        }
         self.roles = best_roles({name: found for name, found in evidence.items() if found})
         self.evidence = evidence
         if not self.roles:
@@ -202,6 +216,83 @@ class LaunchRoles:
             if value and inner and value.text not in others:
                 both = f"{size} is not {min(inner)}, and {self.kernel.name} uses both"
                 raise UnknownLaunch(f"{both}; cudamm's matrices have one size")
+
+    def _numbers_as_sizes(self, sizes: Iterable[str]) -> dict[str, str]:
+        """Return the roles of numbers that are sizes in the kernel, as in `for (k = 0; k < 96; k++)`."""
+        if not all(p.is_pointer for p in self.parameters if p.name in self.letters):
+            return {}
+        literals = {text_of(node) for node in all_of(self.kernel.node, "number_literal")}
+        named = {f"{_NUMBER}{x}" for x in literals if x.isdigit() and int(x) >= _SMALLEST_SIZE}
+        body = replace(self.body({*sizes, *named}), named_from=_SMALLEST_SIZE)
+        uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
+        a, b, c = (uses[letter] for letter in "ABC")
+        along_k = (a.multiplied | a.added) & (b.multiplied | b.added) - c.multiplied - c.added
+        found: dict[str, str] = {}
+        for variable, bound in body.loop_bounds():
+            steps_by = [term for term in a.terms if bound in term and variable not in term]
+            if bound in named and variable in along_k and steps_by:
+                found[bound] = "K"
+        found |= {name: "N" for name in named for k in along_k if {name, k} in b.terms}
+        for varying, bound in body.checks():
+            for role, along, other in (("M", c.multiplied, c.added), ("N", c.added, c.multiplied)):
+                if bound in named and varying and varying <= along and not varying <= other:
+                    found.setdefault(bound, role)
+        return found
+
+    def numbers_of_kernel(self) -> dict[str, int]:
+        """Return the roles that only the number in the kernel itself can have, and that number."""
+        return {
+            role: int(name.removeprefix(_NUMBER))
+            for name, roles in self.roles.items()
+            for role in roles
+            if name.startswith(_NUMBER)
+        }
+
+    def _names_of_grid(self) -> list[str]:
+        """Return the names in the grid's extents along x and y."""
+        if not self.statement.configuration:
+            return []
+        at_launch = Translation(self.file, self.function, keeps_leaves=True)
+        extents = at_launch.extents(self.statement.configuration[0]) or ()
+        in_block = self.names_of_block()
+        known = in_block | constants(self.file).keys()
+        return [name for extent in extents[:2] for name in sorted(parse(extent.text).names - known)]
+
+    def roles_of_axes(self) -> tuple[str, str]:
+        """Return the sizes along x and y of the grid: N and M, unless the kernel has them the other way."""
+        output = next((name for name, letter in self.letters.items() if letter == "C"), "")
+        uses = self.raw_uses
+        rows = uses[output].multiplied if output in uses else set()
+        return ("M", "N") if "blockIdx_x" in rows and "blockIdx_y" not in rows else ("N", "M")
+
+    def _varying_in_result(self) -> set[str]:
+        """Return the variables in the kernel's indices of C."""
+        output = next((name for name, letter in self.letters.items() if letter == "C"), "")
+        use = self.raw_uses.get(output, MatrixUse())
+        return use.multiplied | use.added
+
+    def _is_literal_size(self, parameter: str) -> bool:
+        """Return whether a launch passes a number for a parameter that is an extent of a matrix."""
+        body = self.body(p.name for p in self.parameters if p.is_whole_number)
+        is_row = any(parameter in use.strides for name, use in self.raw_uses.items() if name in self.letters)
+        is_edge = any(size == parameter and varying for varying, size in body.checks())
+        return (is_row or is_edge) and self._literal(parameter) is not None
+
+    def _literal(self, parameter: str) -> int | None:
+        """Return the number that a launch passes for a parameter; None if it passes a variable."""
+        number = Translation(self.file, self.function).of(self.passed(parameter))
+        if number is None or not parse(number.text).names <= constants(self.file).keys():
+            return None
+        return evaluated({"it": parse(number.text)}, constant_values(self.file)).get("it")
+
+    def role_of_tensor_size(self, name: str) -> str:
+        """Return the role of a name for `A.size(0)` of a PyTorch tensor; empty for other names."""
+        value = self.function.first_values.get(name)
+        found = _TENSOR_SIZE.fullmatch(flat_name(value) if value else name)
+        if found is None or f"{found[1]}.size(2)" in text_of(self.function.node):
+            return ""
+        letter = self.letter_of(found[1])
+        return DIMENSIONS[letter][int(found[2]) % 2] if letter and letter not in self.columns else ""
 
     def letter_of(self, variable: str) -> str:
         """Return the letter of the matrix that a variable holds, such as `P` in `Pd = copy(P)`; or empty."""
@@ -396,4 +487,7 @@ class LaunchRoles:
 
     def own_size(self, size: str) -> int | None:
         """Return the value that a size has in the program unless its user chooses another; or None."""
-        return own_value(self.file, self.function, size)
+        if size.startswith(_NUMBER):
+            return int(size.removeprefix(_NUMBER))
+        parameter = next((p for p, name in self.literal_sizes.items() if name == size), "")
+        return self._literal(parameter) if parameter else own_value(self.file, self.function, size)

@@ -30,7 +30,7 @@ MOST_NESTED = 100
 _CHANGES = ("assignment_expression", "update_expression", "pointer_expression", "binary_expression")
 _LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 
-_BY_USER = re.compile(
+BY_USER = re.compile(
     r"arg[cv]\b|\bato[ifl]|\bstrto|\bsto[iuldf]|scanf|\bcin\b|getenv|getopt|optarg|[Cc]md|[Pp]arse"
 )
 """Words of statements in which the program's user may choose another value."""
@@ -171,7 +171,7 @@ class _Values:
 
     def forget_changes_in(self, node: Node) -> None:
         """Forget the values of the variables that may be changed in a node."""
-        is_by_user = _BY_USER.search(text_of(node)) is not None
+        is_by_user = BY_USER.search(text_of(node)) is not None
         for part in all_of(node, *_CHANGES):
             self.forget(_changed(part), is_by_user)
 
@@ -202,7 +202,7 @@ class _Values:
         return key == name or key.startswith(f"{name}.") or is_member
 
     def _assign(self, statement: Node) -> None:
-        is_by_user = _BY_USER.search(text_of(statement)) is not None
+        is_by_user = BY_USER.search(text_of(statement)) is not None
         for part in all_of(statement, *_CHANGES):
             value, name = part.child_by_field_name("right"), _changed(part)
             is_plain = part.type == "assignment_expression" and part.children[1].type == "="
@@ -248,7 +248,7 @@ class _Values:
     def _set(self, name: str, value: Node) -> None:
         while value.type == "assignment_expression":  # `block.x = block.y = 16`
             value = value.child_by_field_name("right") or value.children[-1]
-        if _BY_USER.search(text_of(value)):
+        if BY_USER.search(text_of(value)):
             self.chosen_by_user.add(name)
         if not _uses(value, name):  # as in `n = n + 15`
             self.known.certain[name] = self.known.usual[name] = value

@@ -11,26 +11,26 @@ import functools
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from cudamm.source.around_launch import conditions_of, is_filled, required_multiples
+from cudamm.source.around_launch import conditions_of, is_filled, is_from_elsewhere, required_multiples
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
 from cudamm.source.expression import evaluated, parse, split_at_commas
-from cudamm.source.host_code import (
-    LaunchStatement,
-    class_argument,
-    first_name,
-    launches,
-    own_value,
-    size_name,
-    template_parameters,
-    template_value,
-)
+from cudamm.source.fitting_launch import FittingLaunch
+from cudamm.source.host_code import LaunchStatement, first_name, launches, size_name
 from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import STRONG, roles_in_name
 from cudamm.source.parsed_source import all_of, place_of, text_of
+from cudamm.source.program_values import (
+    class_argument,
+    is_chosen_by_user,
+    own_value,
+    template_parameters,
+    template_value,
+)
+from cudamm.source.seen_from import seen_from
 from cudamm.source.simplified_expression import ROLES, bracketed, simplified, values_for
 
 _USUAL_BLOCK_EDGE = 16
@@ -38,6 +38,9 @@ _BLOCK_EDGES = (8, 16, 32)
 _LARGEST_BLOCK = 1024
 _LARGEST_FIXED = 256
 """Largest size of a program at which its kernel is verified if it is for no other."""
+
+_MOST_WAYS = 8
+"""Number of launches of a kernel among which the one is searched for that can be read whole."""
 
 _ELEMENTS = ("float", "double", "int")
 
@@ -55,6 +58,8 @@ class WorkedOutLaunch:
         is_product: False if the kernel computes something else, which `unknown` says.
         suggestion: arguments, threads and a grid that may fit the kernel.
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
+        assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
+        others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
     kernel: str
@@ -65,6 +70,13 @@ class WorkedOutLaunch:
     is_product: bool = True
     suggestion: Mapping[str, str] = field(default_factory=dict)
     program_size: tuple[int, int, int] | None = None
+    assumptions: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def doubts(self) -> tuple[bool, int]:
+        """Return the key by which launches are sorted: those that can be read whole come first."""
+        return bool(self.unknown), len(self.assumptions)
 
 
 _QUOTIENT = re.compile(r"\b([MNK]) // (\w+|\([^()]*\))")
@@ -77,7 +89,7 @@ _ROUNDED_UP = re.compile(r"\bceil\(([MNK]) / (\w+|\([^()]*\))\)")
 def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> tuple[WorkedOutLaunch, ...]:
     """Return the launch of each kernel that multiplies two matrices, in the order of their lines.
 
-    Of several launches of a kernel the first is taken that is reached and that can be read.
+    Of several launches of a kernel the first is taken that is reached and that can be read whole.
 
     Args:
         source: C++ source with its own headers in it.
@@ -85,17 +97,27 @@ def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> t
     """
     file = source_file(source)
     found: dict[str, WorkedOutLaunch] = {}
+    ways: dict[str, dict[str, str]] = {}  # the place of each way to launch a kernel, by its text
     statements = launches(file)
     for statement in sorted(statements, key=lambda launch: launch.doubts):
         is_wanted = kernels is None or statement.kernel in kernels
         kernel = _kernel_named(file, statement.kernel) if is_wanted else None
         if kernel is None or not may_be_product(file, kernel):
             continue
+        of_kernel = ways.setdefault(statement.kernel, {})
+        if statement.text in of_kernel:
+            continue
+        of_kernel[statement.text] = place_of(statement.node)
         known = found.get(statement.kernel)
-        launch = _Launch(file, statement, kernel).worked_out() if known is None or known.unknown else known
-        if known is None or not launch.unknown:
-            found[statement.kernel] = launch
-    return tuple(sorted(found.values(), key=lambda launch: launch.line))
+        if known is None or (any(known.doubts) and len(of_kernel) <= _MOST_WAYS):
+            launch = _Launch(file, statement, kernel).worked_out()
+            if known is None or launch.doubts < known.doubts:
+                found[statement.kernel] = launch
+    with_others = (
+        replace(launch, others=tuple(place for place in ways[name].values() if place != launch.place))
+        for name, launch in found.items()
+    )
+    return tuple(sorted(with_others, key=lambda launch: launch.line))
 
 
 def launching_functions(source: str) -> list[str]:
@@ -143,6 +165,7 @@ class _Launch:
         self.found = LaunchRoles(file, statement, kernel)
         self.grid: list[str] = []  # its extents
         self.rounded_down: list[str] = []  # those of them that lose a part of the matrices
+        self.assumed: dict[str, str] = {}  # in words, by the name that it concerns
 
     def worked_out(self) -> WorkedOutLaunch:
         """Return the fields of a header, or what is unknown."""
@@ -175,6 +198,7 @@ class _Launch:
             is_product,
             self._suggestion(fields.get("threads", "")) | self._suggested_arguments(),
             self._program_size(),
+            tuple(self.assumed.values()),
         )
 
     def _program_size(self) -> tuple[int, int, int] | None:
@@ -184,35 +208,66 @@ class _Launch:
         return (m, n, k) if m and n and k and min(m, n, k) > 0 else None
 
     def _suggestion(self, threads: str) -> dict[str, str]:
-        """Return threads and a grid with a thread for each element of C.
+        """Return threads and a grid that may fit the kernel: by its indices, else a thread for each element.
+
+        For a kernel that checks no edge, the multiples belong to them for which it is written.
 
         Args:
             threads: those of the launch; if empty, the extents of the kernel's tiles are taken.
         """
-        arrays = all_of(self.kernel.node, "array_declarator")
-        words = (re.findall(r"\w+", text_of(node.child_by_field_name("size"))) for node in arrays)
-        values = constant_values(self.file) | {str(edge): edge for edge in _BLOCK_EDGES}
-        known = (word for of_array in words for word in of_array if values.get(word) in _BLOCK_EDGES)
-        edge = next(known, str(_USUAL_BLOCK_EDGE))
-        x, y = self._roles_of_axes()
+        edge = self._edge_of_tiles()
+        block = dict(zip("xyz", split_at_commas(threads or f"{edge}, {edge}"), strict=False))
+        output = next((name for name, letter in self.found.letters.items() if letter == "C"), "")
+        if output in self.found.raw_uses:
+            sizes = {*self.found.in_kernel, *(p.name for p in self.found.parameters if p.is_whole_number)}
+            text = text_of(self.kernel.node)
+            stores = [n for n in all_of(self.kernel.node, "subscript_expression") if first_name(n) == output]
+            seen = seen_from(self.kernel, stores[-1]) if stores else self.kernel
+            body = replace(self.found.body(sizes), function=seen, named_from=1)
+            finder = FittingLaunch(frozenset(sizes), body.fixed, block, text)
+            fitting = finder.fields(body.uses()[output], "C" in self.found.columns)
+            names = set(re.findall(r"[A-Za-z_]\w*", " ".join(fitting.values())))
+            if fitting and names <= {*constants(self.file), *ROLES, "ceil"}:
+                of_block = (
+                    e if parse(e).names else self._simplified(e) for e in split_at_commas(fitting["threads"])
+                )
+                multiples = [fitting.pop("requires")]
+                for loop in body.tile_loops():
+                    step = re.sub(r"number_(\d+)", r"\1", loop.step)
+                    roles = self.found.roles.get(self.found.in_kernel.get(loop.size, ""), ())
+                    if "K" in roles and parse(step).names <= constants(self.file).keys():
+                        multiples.append(f"K % {bracketed(step)} == 0")
+                if not any(body.checks()):
+                    fitting["requires"] = ", ".join(dict.fromkeys(filter(None, multiples)))
+                return fitting | {"threads": threads or ", ".join(of_block)}
+        x, y = self.found.roles_of_axes()
         threads = threads or f"{edge}, {edge}"
         extents = split_at_commas(threads)
         pairs = zip((x, y) if len(extents) > 1 else ("M * N",), extents, strict=False)
         grid = ", ".join(f"ceil({size} / {bracketed(extent)})" for size, extent in pairs)
         return {"threads": threads, "grid": grid}
 
+    def _edge_of_tiles(self) -> str:
+        """Return the extent of the kernel's first array that may be a block's edge; else the usual edge."""
+        arrays = all_of(self.kernel.node, "array_declarator")
+        words = (re.findall(r"\w+", text_of(node.child_by_field_name("size"))) for node in arrays)
+        values = constant_values(self.file) | {str(edge): edge for edge in _BLOCK_EDGES}
+        known = (word for of_array in words for word in of_array if values.get(word) in _BLOCK_EDGES)
+        return next(known, str(_USUAL_BLOCK_EDGE))
+
     def _accumulates(self) -> bool:
-        """Return whether the kernel adds to C, which the host code has filled."""
+        """Return whether the kernel adds to C, and the host code fills C or cannot be read so far."""
         name = next((name for name, letter in self.found.letters.items() if letter == "C"), "")
-        if not is_filled(self.function, first_name(self.found.passed(name)), self.statement.node):
+        adds = rf"atomicAdd\w*\s*\(\s*&?\s*\(?{name}\b|\b{name}\s*\[[^;=]*\]\s*\+="
+        if not name or re.search(adds, text_of(self.kernel.node)) is None:
             return False
-        return (
-            re.search(
-                rf"atomicAdd\w*\s*\(\s*&?\s*\(?{name}\b|\b{name}\s*\[[^;=]*\]\s*\+=",
-                text_of(self.kernel.node),
-            )
-            is not None
-        )
+        passed = first_name(self.found.passed(name))
+        if is_filled(self.file, self.function, passed, self.statement.node):
+            return True
+        if not is_from_elsewhere(self.file, self.function, passed):
+            return False
+        self.assumed[passed] = f"{passed} holds zeros is assumed: the file does not say what it holds"
+        return True
 
     def _text(self, number: Number | None, what: str) -> str:
         """Return an expression over M, N, K and constants of the file.
@@ -226,8 +281,14 @@ class _Launch:
         names = {name: str(values[name]) for name in ROLES if name in values}  # a tile may be called K too
         names |= {name: self.found.role(name) for name in self.found.roles}
         names |= dict.fromkeys(self.found.batches, "1")
+        for name in self.found.batches & parse(number.text).names:
+            self.assumed[name] = f"{self._in_file(name)} = 1: cudamm multiplies two matrices"
         known = {*names, *constants(self.file), "element"}
         for name in sorted(parse(number.text).names - known):
+            of_tensor = self.found.role_of_tensor_size(name)
+            if of_tensor:
+                names[name] = of_tensor
+                continue
             if self.found.same.get(name) in self.found.roles:
                 names[name] = self.found.role(self.found.same[name])
                 continue
@@ -238,20 +299,33 @@ class _Launch:
             if max(role.values(), default=0) >= STRONG:
                 names[name] = next(iter(role))
                 continue
-            if value is None and name in self.found.names_of_block() and self._is_chosen(name):
-                value = 1 if name.endswith("_z") else _USUAL_BLOCK_EDGE
+            in_file = self._in_file(name)
+            if value is not None and is_chosen_by_user(self.file, self.function, name):
+                self.assumed[name] = f"{in_file} = {value} unless its user chooses another"
+            if value is None and self._is_chosen_edge(name):
+                edge = "1" if name.endswith("_z") else self._edge_of_tiles()
+                self.assumed[name] = f"{in_file} = {edge} is assumed: the file does not say its value"
+                names[name] = edge
+                continue
             if value is None:
-                raise UnknownLaunch(f"{what} depends on {self._in_file(name)}, whose value is not known")
+                raise UnknownLaunch(f"{what} depends on {in_file}, whose value is not known")
             names[name] = str(value)
         return renamed(number.text, names)
 
-    def _is_chosen(self, name: str) -> bool:
-        """Return whether the program's user, or a caller in another file, chooses a number."""
+    def _is_chosen_edge(self, name: str) -> bool:
+        """Return whether the program's user, or a caller in another file, chooses an edge of the block.
+
+        Such a kernel works with any edge. A number of which the edge is computed may mean anything.
+        """
+        if not self.statement.configuration:
+            return False
         whole = re.sub("_[xyz]$", "", name)
         value = self.function.values.get(name)
         is_result = value is not None and value.type == "call_expression"  # of a function that is not read
         chosen = {*self.function.parameter_names, *self.function.chosen_by_user}
-        return is_result or not chosen.isdisjoint((name, whole))
+        extents = Translation(self.file, self.function).extents(self.statement.configuration[1]) or ()
+        is_edge = name in [extent.text for extent in extents]
+        return is_edge and (is_result or not chosen.isdisjoint((name, whole)))
 
     def _in_file(self, name: str) -> str:
         """Return `grid.x` for `grid_x`, if that is how the file has it."""
@@ -311,7 +385,7 @@ class _Launch:
         if place >= len(self.statement.arguments):
             raise UnknownLaunch(f"nothing is passed for {parameter.name} of {self.kernel.name}")
         node = self.statement.arguments[place]
-        name = size_name(self.function, node)
+        name = self.found.literal_sizes.get(parameter.name) or size_name(self.function, node)
         if name in self.found.roles:
             return self.found.role(name) + self._unit(parameter.name)
         try:
@@ -378,7 +452,7 @@ class _Launch:
         """Return `N // 16` for a grid of 64 blocks of 16 threads in a program whose N is 1024."""
         found = list(grid)
         values = constant_values(self.file)
-        for axis, role in enumerate(self._roles_of_axes()):
+        for axis, role in enumerate(self.found.roles_of_axes()):
             if axis >= min(len(grid), len(block)):
                 break
             size = next((size for size, roles in self.found.roles.items() if role in roles), "")
@@ -387,13 +461,6 @@ class _Launch:
             if is_plain and blocks and threads and blocks[0] * threads[0] == self.found.own_size(size):
                 found[axis] = f"{role} // {bracketed(block[axis])}"
         return found
-
-    def _roles_of_axes(self) -> tuple[str, str]:
-        """Return the sizes along x and y of the grid: N and M, unless the kernel has them the other way."""
-        output = next((name for name, letter in self.found.letters.items() if letter == "C"), "")
-        uses = self.found.raw_uses
-        rows = uses[output].multiplied if output in uses else set()
-        return ("M", "N") if "blockIdx_x" in rows and "blockIdx_y" not in rows else ("N", "M")
 
     def _is_empty(self, extent: str) -> bool:
         """Return whether an extent is 0 for the smallest matrices, so that it is written for multiples."""
@@ -428,6 +495,7 @@ class _Launch:
                 multiples[role, f"({tile} * {tiles})"] = None
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
+        conditions += [f"{role} == {size}" for role, size in self.found.numbers_of_kernel().items()]
         conditions += self._limit_of_block(threads)
         if parse(threads.replace(",", " +")).names.isdisjoint(ROLES):  # else the block covers the matrix
             conditions += self._limit_of_grid()

@@ -244,7 +244,15 @@ def test_a_kernel_that_adds_to_c_gets_zeros_only_if_the_host_sets_them() -> None
     launch = "gemm<<<dim3((n + 7) / 8, (m + 7) / 8), dim3(8, 8)>>>(a, b, c, m, n, k);"
     text = f"{adds}\nvoid run(float *a, float *b, float *c, int m, int n, int k) {{ %s {launch} }}"
     assert fields(text % "cudaMemset(c, 0, m * n * sizeof(float));")["initial-c"] == "0"
-    assert "initial-c" not in fields(text % "")
+    main = "int main() { float *a, *b, *c; cudaMalloc(&c, 64); %s run(a, b, c, 8, 8, 8); }"
+    assert "initial-c" not in fields(text % "" + main % "")
+    for zeroed in ("cudaMemset(c, 0, 64);", "clear(c);", "zero<<<1, 64>>>(c);"):
+        before = """__global__ void zero(float *p) { p[threadIdx.x] = 0; }
+        void clear(float *p) { cudaMemset(p, 0, 64); }
+        """
+        assert fields(before + text % "" + main % zeroed)["initial-c"] == "0", zeroed
+    unknown = parse_method(text % "", Path("k.cu"))
+    assert unknown.adds_to_zeros and "c holds zeros is assumed" in unknown.remarks[0]
 
 
 def test_matrices_that_are_variables_of_the_file_become_parameters() -> None:

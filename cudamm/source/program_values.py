@@ -1,0 +1,410 @@
+"""Find the numbers that a program gives to its names: by their callers, in structs, and in global variables.
+
+They are the values that a name has unless the program's user chooses another. `None` stands for a value that
+is not known: no other number is taken in its place.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from cudamm.source.c_definitions import Function, SourceFile, flat_name, without_casts
+from cudamm.source.c_numbers import Translation, constant_values
+from cudamm.source.expression import evaluated, parse
+from cudamm.source.kernel_parameters import members_of_structs
+from cudamm.source.parsed_source import all_of, declared_name, text_of
+from cudamm.source.seen_from import BY_USER, seen_from
+
+MOST_CALLS = 12
+"""Number of calls of a function that are looked at."""
+
+MOST_LEVELS = 12
+"""Number of names, calls and members that are followed from a name to its number."""
+
+USUAL_MULTIPROCESSORS = 8
+"""Number of multiprocessors that is taken if a launch depends on it; results do not."""
+
+_OF_STRUCT = ("initializer_list", "argument_list", "compound_literal_expression", "call_expression")
+"""Expressions that give values to the members of a struct."""
+
+
+@functools.lru_cache(maxsize=512)
+def callers_of(file: SourceFile, function: Function, parameter: str) -> tuple[tuple[Function, Node], ...]:
+    """Return what each call of a function passes for a parameter, with the calling function."""
+    if parameter not in function.parameter_names or function.is_kernel:
+        return ()
+    place = function.parameter_names.index(parameter)
+    found: list[tuple[Function, Node]] = []
+    for caller in file.functions:
+        if caller.name == function.name:
+            continue
+        for call in all_of(caller.node, "call_expression"):
+            given = call.child_by_field_name("arguments")
+            called = text_of(call.child_by_field_name("function")).partition("<")[0].split("::")[-1]
+            if called == function.name and given and place < given.named_child_count:
+                found.append((seen_from(caller, call), without_casts(given.named_children[place])))
+            if len(found) == MOST_CALLS:
+                return tuple(found)
+    return tuple(found)
+
+
+def template_parameters(function: Function) -> list[str]:
+    """Return the names of a function's template parameters, in order."""
+    template = function.node.parent
+    if template is None or template.type != "template_declaration":
+        return []
+    parameters = template.child_by_field_name("parameters")
+    return [_template_name(node) for node in (parameters.named_children if parameters else ())]
+
+
+def _template_name(node: Node) -> str:
+    declarator = node.child_by_field_name("declarator") or node.child_by_field_name("name")
+    return declared_name(declarator) or text_of(node).partition("=")[0].split()[-1]
+
+
+def class_argument(file: SourceFile, function: Function, name: str) -> str:
+    """Return the argument for a template parameter of the class around a function; else the name."""
+    around = function.node.parent
+    while around is not None:
+        parameters = around.child_by_field_name("parameters")
+        if around.type == "template_declaration" and parameters:
+            names = [_template_name(node) for node in parameters.named_children]
+            classes = all_of(around, "class_specifier", "struct_specifier")
+            class_name = text_of(next((node.child_by_field_name("name") for node in classes), None))
+            if name in names:
+                return next(_arguments_of_class(file, class_name, names.index(name), name), name)
+        around = around.parent
+    return name
+
+
+def _arguments_of_class(file: SourceFile, class_name: str, place: int, parameter: str) -> Iterator[str]:
+    """Yield the arguments that uses of a class give for one of its template parameters."""
+    for use in all_of(file.tree, "template_type"):
+        given = use.child_by_field_name("arguments")
+        values = [text_of(value) for value in given.named_children] if given else []
+        is_use = text_of(use.child_by_field_name("name")) == class_name
+        if is_use and place < len(values) and values[place] != parameter:
+            yield values[place]
+
+
+def own_value(file: SourceFile, function: Function, name: str) -> int | None:
+    """Return the number that a program gives to a name unless its user chooses another; None for none."""
+    return _own_value(file, function, name, MOST_LEVELS)
+
+
+def own_number(file: SourceFile, function: Function, node: Node | None) -> int | None:
+    """Return the value of an expression in a function, with the program's own values; None for none."""
+    return _own_number(file, function, node, MOST_LEVELS)
+
+
+def is_chosen_by_user(file: SourceFile, function: Function, name: str) -> bool:
+    """Return whether the program's user may choose another number for a name, as with `argv`."""
+    return _is_chosen(file, function, name, MOST_LEVELS)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_chosen(file: SourceFile, function: Function, name: str, levels: int) -> bool:
+    if levels <= 0:
+        return False
+    if name in function.chosen_by_user or (
+        name not in function.types and any(g.is_by_user for g in _changes(file, name))
+    ):
+        return True
+    value = function.first_values.get(name)
+    used = {text_of(node) for node in all_of(value, "identifier")} - {name} if value else set()
+    return any(_is_chosen(file, function, each, levels - 1) for each in used) or any(
+        _is_chosen(file, caller, text_of(node), levels - 1)
+        for caller, argument in callers_of(file, function, name)
+        for node in all_of(argument, "identifier")
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _own_value(file: SourceFile, function: Function, name: str, levels: int) -> int | None:
+    if levels <= 0:
+        return None
+    if re.search(r"multiProcessorCount|cudaDevAttrMultiProcessorCount", text_of(function.node)) and (
+        name.endswith("multiProcessorCount") or f"cudaDeviceGetAttribute(&{name}," in text_of(function.node)
+    ):
+        return USUAL_MULTIPROCESSORS
+    first = function.first_values.get(name)
+    if first is None and name in template_parameters(function):
+        text = template_value(file, function, name, levels - 1)
+        return int(text) if text.isdigit() else None
+    if first is None and name in function.parameter_names:
+        values = (
+            _own_number(file, caller, argument, levels - 1)
+            for caller, argument in callers_of(file, function, name)
+        )
+        return next((value for value in values if value is not None), None)
+    value = _own_number(file, function, first or file.value_of(name), levels - 1)
+    if value is None and first is None and name not in function.types:
+        value = _value_of_member(file, function, name, levels - 1)
+        value = _value_of_global(file, name, levels - 1) if value is None else value
+    return value or None  # 0 is the first value of a variable that gets its real value later
+
+
+def _own_number(file: SourceFile, function: Function, node: Node | None, levels: int) -> int | None:
+    if node is None or levels <= 0:
+        return None
+    if node.type == "conditional_expression":  # `argc > 1 ? atoi(argv[1]) : 1024`
+        branches = (node.child_by_field_name(branch) for branch in ("alternative", "consequence"))
+        values = (_own_number(file, function, branch, levels) for branch in branches)
+        return next((value for value in values if value is not None), None)
+    number = Translation(file, function).of(node)
+    if number is None:
+        return None
+    names = parse(number.text).names
+    known = dict(constant_values(file))
+    for name in names - known.keys():
+        value = _own_value(file, function, name, levels - 1)
+        if value is not None:
+            known[name] = value
+    return evaluated({"it": parse(number.text)}, known).get("it")
+
+
+def template_value(file: SourceFile, function: Function, name: str, levels: int = MOST_LEVELS) -> str:
+    """Return the template argument of the first call of a function, or its default; empty for none."""
+    place = template_parameters(function).index(name)
+    for node in all_of(file.tree, "template_function"):
+        given = node.child_by_field_name("arguments")
+        if (
+            text_of(node.child_by_field_name("name")) == function.name
+            and given
+            and place < given.named_child_count
+        ):
+            argument = given.named_children[place]
+            caller = next((f for f in file.functions if _is_inside(node, f.node)), None)
+            value = _own_number(file, seen_from(caller, node), argument, levels) if caller else None
+            return text_of(argument) if value is None else str(value)
+    template = function.node.parent
+    parameters = template.child_by_field_name("parameters") if template else None
+    return text_of(parameters.named_children[place]).partition("=")[2].strip() if parameters else ""
+
+
+def _is_inside(node: Node, outer: Node) -> bool:
+    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A statement of a function that gives a value to a global variable.
+
+    Attributes:
+        value: the new value; None if it is not a plain assignment that is always executed.
+        is_by_user: whether the program's user may choose it.
+    """
+
+    function: Function
+    value: Node | None
+    is_by_user: bool
+
+
+@functools.lru_cache(maxsize=512)
+def _changes(file: SourceFile, name: str) -> tuple[_Change, ...]:
+    """Return the changes of a global variable; none for other names."""
+    if name not in file.globals:
+        return ()
+    found: list[_Change] = []
+    changing = ("assignment_expression", "update_expression", "pointer_expression", "binary_expression")
+    for function in file.functions:
+        if function.is_kernel or name in function.types:
+            continue
+        for node in all_of(function.node, *changing):
+            target = node.child_by_field_name("left") or node.child_by_field_name("argument")
+            sign = text_of(node.child_by_field_name("operator"))
+            if node.type == "binary_expression":  # `cin >> n`
+                target = node.child_by_field_name("right") if sign == ">>" else None
+            if text_of(target) != name or (node.type == "pointer_expression" and sign != "&"):
+                continue
+            statement = node
+            while statement.parent and statement.parent.parent not in (None, function.node):
+                statement = statement.parent
+            is_plain = node.type == "assignment_expression" and sign in ("=", "")
+            is_always = statement.type == "expression_statement"
+            value = node.child_by_field_name("right") if is_plain and is_always else None
+            is_by_user = BY_USER.search(text_of(statement)) is not None
+            found.append(_Change(function, value, is_by_user))
+    return tuple(found)
+
+
+def _value_of_global(file: SourceFile, name: str, levels: int) -> int | None:
+    """Return the value of a global variable, from its definition or the only statement that changes it."""
+    changes = [change for change in _changes(file, name) if not change.is_by_user]
+    if not changes:
+        value = file.globals.get(name)
+        nowhere = file.functions[0] if file.functions else None
+        if value is None or nowhere is None:
+            return None
+        seen = seen_from(nowhere, nowhere.node)  # no variable of a function has a value here
+        return _own_number(file, seen, value, levels)
+    if len(changes) > 1 or changes[0].value is None:
+        return None
+    change = changes[0]
+    return _own_number(file, seen_from(change.function, changes[0].value), change.value, levels)
+
+
+def _value_of_member(file: SourceFile, function: Function, name: str, levels: int) -> int | None:
+    """Return the value of a struct's member, such as `dA_width` after `Matrix dA = A;`; None for none."""
+    if levels <= 0:
+        return None
+    variables = {*function.types, *function.first_values, *file.globals}
+    for variable in sorted((v for v in variables if name.startswith(f"{v}_")), key=len, reverse=True):
+        member = name.removeprefix(f"{variable}_")
+        for caller, argument in callers_of(file, function, variable):
+            base = _base_name(argument)
+            value = _own_value(file, caller, f"{base}_{member}", levels - 1) if base else None
+            if value is not None:
+                return value
+        given = function.first_values.get(variable) or file.globals.get(variable)
+        struct = function.types.get(variable) or file.types_of_globals.get(variable, "")
+        if given is None:
+            value = _filled_by_call(file, function, variable, member, levels - 1)
+        elif given.type in _OF_STRUCT:
+            value = _member_of(
+                file, function, given, struct.split()[-1] if struct else "", member, levels - 1
+            )
+        else:
+            base = _base_name(given)
+            value = _own_value(file, function, f"{base}_{member}", levels - 1) if base else None
+        if value is None:
+            value = _default_of_member(file, struct.split()[-1] if struct else "", member)
+        if value is not None:
+            return value
+    return None
+
+
+def _base_name(node: Node) -> str:
+    """Return `A` for `A`, `&A`, `*A` and `(A)`, and `p_a` for `p.a`; empty for other expressions."""
+    node = without_casts(node)
+    if node.type == "pointer_expression":
+        node = without_casts(node.child_by_field_name("argument") or node)
+    return flat_name(node) if node.type in ("identifier", "field_expression") else ""
+
+
+def _member_of(
+    file: SourceFile, function: Function, given: Node, struct: str, member: str, levels: int
+) -> int | None:
+    """Return the value of a member of `{10, 20}`, `Matrix(10, 20)` or `make_matrix(10, 20)`."""
+    if levels <= 0:
+        return None
+    if given.type == "call_expression":
+        called = text_of(given.child_by_field_name("function")).partition("<")[0].split("::")[-1]
+        arguments = given.child_by_field_name("arguments")
+        if arguments is None:
+            return None
+        if called in members_of_structs(file):
+            return _member_of(file, function, arguments, called, member, levels - 1)
+        for callee in file.functions_named(called):
+            value = _returned_member(file, callee, member)
+            if value:
+                return _bound_number(file, function, callee, value, arguments, levels - 1)
+        return None
+    if given.type == "compound_literal_expression":
+        inner = given.child_by_field_name("value")
+        return _member_of(file, function, inner, struct, member, levels - 1) if inner else None
+    for constructor in file.functions_named(struct):
+        values = dict(constructor.first_values)
+        for each in all_of(constructor.node, "field_initializer"):
+            arguments = each.named_children[1] if each.named_child_count > 1 else None
+            if arguments and arguments.named_child_count == 1:
+                values[text_of(each.named_children[0])] = arguments.named_children[0]
+        value = values.get(member) or values.get(f"this_{member}")
+        if value and given.named_child_count <= len(constructor.parameter_names):
+            return _bound_number(file, function, constructor, value, given, levels - 1)
+    value = listed_member(given, [m.lstrip("*") for m in members_of_structs(file).get(struct, ())], member)
+    return _own_number(file, function, value, levels - 1)
+
+
+def listed_member(listed: Node, members: list[str], member: str) -> Node | None:
+    """Return the value of a member in `{10, 20, data}` or `{.rows = 10, .columns = 20}`; None for none."""
+    values = [part for part in listed.named_children if part.type != "comment"]
+    for part in values:
+        if part.type == "initializer_pair":
+            if text_of(part.child_by_field_name("designator")).strip(" .") == member:
+                return part.child_by_field_name("value")
+        elif member in members and values.index(part) == members.index(member):
+            return part
+    return None
+
+
+def _returned_member(file: SourceFile, callee: Function, member: str) -> Node | None:
+    """Return the value of a member of the struct that a function returns."""
+    returned = list(all_of(callee.node, "return_statement"))
+    value = returned[0].named_children[0] if len(returned) == 1 and returned[0].named_children else None
+    if value is None:
+        return None
+    if value.type == "identifier":
+        seen = seen_from(callee, returned[0])
+        assigned = seen.first_values.get(f"{text_of(value)}_{member}")
+        if assigned:
+            return assigned
+        value = seen.first_values.get(text_of(value))
+    if value and value.type == "compound_literal_expression":
+        value = value.child_by_field_name("value")
+    if value is None or value.type != "initializer_list":
+        return None
+    struct = text_of(callee.node.child_by_field_name("type")).split()[-1:]
+    members = members_of_structs(file).get(struct[0] if struct else "", ())
+    return listed_member(value, [m.lstrip("*") for m in members], member)
+
+
+def _filled_by_call(
+    file: SourceFile, function: Function, variable: str, member: str, levels: int
+) -> int | None:
+    """Return the value of a member that `init(&variable, 10, 10)` gives to it; None for none."""
+    found: list[int | None] = []
+    for call in all_of(function.node, "call_expression"):
+        given = call.child_by_field_name("arguments")
+        called = text_of(call.child_by_field_name("function")).partition("<")[0].split("::")[-1]
+        for place, argument in enumerate(given.named_children if given else ()):
+            if _base_name(argument) != variable:
+                continue
+            for callee in file.functions_named(called):
+                names = callee.parameter_names
+                value = callee.first_values.get(f"{names[place]}_{member}") if place < len(names) else None
+                if given and value and not callee.is_kernel:
+                    found.append(_bound_number(file, function, callee, value, given, levels))
+    return found[0] if len(set(found)) == 1 else None
+
+
+def _bound_number(
+    file: SourceFile, caller: Function, callee: Function, value: Node, arguments: Node, levels: int
+) -> int | None:
+    """Return the number of an expression in a function that another one calls with some arguments."""
+    number = Translation(file, callee).of(value) if levels > 0 else None
+    if number is None:
+        return None
+    known = dict(constant_values(file))
+    for name in parse(number.text).names - known.keys():
+        if name in callee.parameter_names:
+            place = callee.parameter_names.index(name)
+            given = arguments.named_children[place] if place < arguments.named_child_count else None
+            given = given or callee.parameters[place].child_by_field_name("default_value")
+            bound = _own_number(file, caller, given, levels - 1)
+        else:
+            bound = _own_value(file, callee, name, levels - 1)
+        if bound is not None:
+            known[name] = bound
+    return evaluated({"it": parse(number.text)}, known).get("it")
+
+
+def _default_of_member(file: SourceFile, struct: str, member: str) -> int | None:
+    """Return the number that a struct's definition gives to a member, as in `int tile = 16;`."""
+    for node in all_of(file.tree, "struct_specifier", "class_specifier"):
+        body = node.child_by_field_name("body")
+        if body is None or text_of(node.child_by_field_name("name")) != struct:
+            continue
+        for part in body.named_children:
+            names = [declared_name(d) for d in part.children_by_field_name("declarator")]
+            if part.type == "field_declaration" and names == [member]:
+                number = Translation(file).of(part.child_by_field_name("default_value"))
+                return (
+                    evaluated({"it": parse(number.text)}, constant_values(file)).get("it") if number else None
+                )
+    return None

@@ -43,7 +43,7 @@ from cudamm.devices.device import (
 from cudamm.errors import HangError, KernelError, NoDeviceError, signal_name
 from cudamm.kernels.header import ARRAY_FILE
 from cudamm.kernels.launch_plan import Argument, Launch, Limits, StructValue
-from cudamm.kernels.method import Execution, MatrixName, Method
+from cudamm.kernels.method import ElementType, Execution, MatrixName, Method
 from cudamm.kernels.parameter_types import each_format, parameter_formats
 from cudamm.kernels.problem import Matrix
 
@@ -122,7 +122,7 @@ class CpuDevice(Device["Executable | PythonFunction"]):
         """Start the kernel's process, and copy the matrices into memory shared with it."""
         if isinstance(compiled, Executable):
             return ProcessRun(program, compiled, launch, a, b, self.workers)
-        return _FunctionRun(_load_function(compiled), launch, a, b)
+        return _FunctionRun(_load_function(compiled), launch, program.element, a, b)
 
     def free_bytes(self) -> int:
         """Return the available memory of the machine, or of this process's control group if that is less."""
@@ -169,7 +169,7 @@ class ProcessRun(Run):
             inherited: open files that the process inherits.
             shows_output: show what the kernel prints in its first launch; later launches repeat it.
         """
-        super().__init__(launch, a, b)
+        super().__init__(launch, program.element, a, b)
         self._native = program.method.runs_on_host
         self._program = program
         self._timeout_s = timeout_s
@@ -368,8 +368,10 @@ class ProcessRun(Run):
 class _FunctionRun(Run):
     """A Python function of the host, run in this process."""
 
-    def __init__(self, function: MatmulFunction, launch: Launch, a: Matrix, b: Matrix) -> None:
-        super().__init__(launch, a, b)
+    def __init__(
+        self, function: MatmulFunction, launch: Launch, element: ElementType, a: Matrix, b: Matrix
+    ) -> None:
+        super().__init__(launch, element, a, b)
         self._function = function
         self._c = guarded("C", self.matrices["C"])
 

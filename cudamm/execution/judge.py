@@ -13,6 +13,7 @@ from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.execution.precision_judge import lower_precision_of
 from cudamm.execution.usual_causes import ONLY_ZEROS, missing_terms, unwritten_part, usual_cause
 from cudamm.execution.wrong_result import adds_to_output, terms_used
+from cudamm.kernels.method import MatrixName
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.variant import Variant
 
@@ -216,7 +217,7 @@ def describe_wrong(
     ):
         return f"{text}, {UNSET_LOCAL}"
     for name, guard in guards_of(product).items():
-        if is_filled_with(product, guard).any():
+        if is_filled_with(product, guard).any() or _holds_guard_of_inputs(product, name, problem):
             return text + f", read from beyond the edge of {name}"
     # Fewer bits make one NaN of all others, those of the guards too.
     if not (problem.element.is_integer or problem.element.is_narrow) and np.isnan(product).any():
@@ -244,6 +245,16 @@ def is_filled_with(product: Matrix, word: np.uint32) -> Matrix:
     bits = f"u{product.itemsize}"
     mask: Matrix = product.view(bits) == np.full(2, word).view(bits)[-1]
     return mask
+
+
+def _holds_guard_of_inputs(product: Matrix, name: MatrixName, problem: Problem) -> bool:
+    """Return whether an element of C is the 16-bit NaN that fills a guard of A or B, in C's wider type."""
+    a, element = problem.inputs[0], problem.element
+    if name == "C" or a.itemsize != 2 or product.itemsize == 2:
+        return False
+    guard = np.full(1, guards_of(a)[name]).view(element.dtype)[:1].astype(product.dtype)
+    quiet = np.uint32(1 << 22)  # the bit that arithmetic sets in a NaN
+    return bool((product.view(np.uint32) | quiet == guard.view(np.uint32) | quiet).any())
 
 
 def _first(mask: Matrix) -> tuple[int, int]:

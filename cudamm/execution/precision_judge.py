@@ -72,7 +72,10 @@ class PrecisionJudge:
         """Return whether the products have a precision: whole numbers are exact."""
         problem = self._problem
         keeps_sums_narrow = problem.of_sums.rounds_sums  # the yardstick is for sums in float32
-        return not (problem.element.is_integer or keeps_sums_narrow) and problem.scale == UNSCALED
+        # Sums that tensor cores add with few bits have errors like those of 16-bit sums.
+        adds_few_bits = problem.element.keeps_sums and problem.partial_sum_error > 0
+        has_none = problem.element.is_integer or keeps_sums_narrow or adds_few_bits
+        return not has_none and problem.scale == UNSCALED
 
     def precision_of(
         self, sampled: SampledProduct, problem: Problem, rows: Matrix, columns: Matrix
@@ -135,14 +138,18 @@ def lower_precision_of(product: Matrix, problem: Problem) -> str:
     if problem.element.rounds_sums:
         is_known = precision.ratio <= MOST_PER_ROOT_OF_TERMS * math.sqrt(problem.shape.k)
     else:
-        is_known = precision.effective_bits >= FEWEST_BITS
+        of_sums = problem.element.keeps_sums
+        bits = precision.effective_sum_bits if of_sums else precision.effective_bits
+        is_known = bits >= FEWEST_BITS
     return _described(precision, problem) if is_known else ""
 
 
 def _described(precision: Precision, problem: Problem) -> str:
     name = f" {FORMAT_OF_TYPE[problem.element.of_results.name]}" if problem.element.rounds_sums else ""
     advice = (
-        "" if problem.allowed_precision else f" (if that is meant, allow it with --allow-precision{name})"
+        ""
+        if problem.allowed_precision or problem.element.keeps_sums
+        else f" (if that is meant, allow it with --allow-precision{name})"
     )
     return f"computed in less than its type: {describe(precision)}{advice}"
 

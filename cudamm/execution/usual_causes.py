@@ -527,5 +527,6 @@ _ROUNDINGS: dict[str, tuple[tuple[str, Any], ...]] = {
     "float32": _NARROW,
     "float64": (("float32", lambda matrix: matrix.astype(np.float32).astype(np.float64)), *_NARROW),
     "float16": _NARROW[1:],
+    "float16_to_float32": _NARROW[1:],
     "tf32": _NARROW[1:],
 }

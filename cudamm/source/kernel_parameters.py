@@ -17,7 +17,7 @@ _OTHER_TASKS = re.compile(r"init|fill|random|rand(?!om)|check|verify|valid|compa
 _SUM = re.compile(r"fma|mma|\bmad|atomicAdd|\basm\b|__dp[24]a|reduce|__shfl|(\b\w+)\s*=\s*\1\s*\+")
 """Functions that add up products or sums, and `sum = sum + …`."""
 
-_REAL = frozenset({"float", "double", "half", "__half"})
+_REAL = frozenset({"float", "double", "half", "__half", "nv_bfloat16", "__nv_bfloat16"})
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from cudamm.compile.program import Program
 from cudamm.errors import UsageError
 from cudamm.kernels.array_file import FileArray
-from cudamm.kernels.launch_plan import Argument, Launch, PlainArgument, StructValue, TensorMap
+from cudamm.kernels.launch_plan import Argument, Launch, PlainArgument, Scratch, StructValue, TensorMap
 from cudamm.kernels.parameter_types import (
     REAL_LETTERS,
     TENSOR_MAP_LETTER,
@@ -161,7 +161,7 @@ def check_arguments(program: Program, launch: Launch) -> None:
 
 
 _ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
-    "P": ("a matrix", (str, FileArray)),
+    "P": ("a matrix, file(…) or scratch", (str, FileArray, Scratch)),
     **dict.fromkeys(
         (TENSOR_MAP_LETTER, TENSOR_MAP_POINTER_LETTER),
         ("a tensor map, as in tensor_map(A, 64, 32)", TensorMap),

@@ -53,7 +53,7 @@ from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, NoSuchGpuError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
 from cudamm.kernels.array_file import FileArray
-from cudamm.kernels.launch_plan import Launch, Limits, TensorMap, padded_row_bytes
+from cudamm.kernels.launch_plan import Launch, Limits, Scratch, TensorMap, padded_row_bytes
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, Execution, MatrixName, Method
 from cudamm.kernels.parameter_types import TENSOR_MAP_POINTER_LETTER, each_format, parameter_formats
@@ -439,6 +439,8 @@ class _Kernel:
                 arguments.append(self._address_of(position, encoded) if is_pointer else encoded)
             elif isinstance(value, FileArray):
                 arguments.append(self._address_of(position, value.content))
+            elif isinstance(value, Scratch):
+                arguments.append(self._scratch_address(position, value.size_bytes))
             else:
                 arguments.append(passed_value(part, value, addresses))
         return arguments
@@ -454,6 +456,17 @@ class _Kernel:
             try:
                 self._constant_memory[key] = _on_device(np.frombuffer(content, np.uint8))
             except import_driver().Error as error:
+                raise KernelError(f"no device memory for an argument: {error}") from None
+        return int(self._constant_memory[key])
+
+    def _scratch_address(self, position: int, size_bytes: int) -> int:
+        """Return the address of memory for an argument to which the kernel only writes."""
+        cuda, key = import_driver(), (position, b"")
+        if key not in self._constant_memory:
+            try:
+                self._constant_memory[key] = cuda.mem_alloc(size_bytes)
+                cuda.memset_d8(self._constant_memory[key], 0, size_bytes)
+            except cuda.Error as error:
                 raise KernelError(f"no device memory for an argument: {error}") from None
         return int(self._constant_memory[key])
 

@@ -157,7 +157,8 @@ def observe(
         lines = _lines_of(report)
     sizes = {name: size or launch.shared_bytes for name, _, size in shared}
     try:
-        observation = _observation(lines, executable.path, program, sizes, ended)
+        memories = frozenset(run.memory_names.values())
+        observation = _observation(lines, executable.path, program, sizes, ended, memories)
     except (ValueError, LookupError):
         raise KernelError("the process running the kernel wrote a report that cannot be read") from None
     may_read_output = c is not None or launch.may_scale_output or launch.adds_to_zeros
@@ -248,9 +249,20 @@ def _symbols(path: Path, kind: int) -> Iterator[tuple[str, int, int]]:
 
 
 def _observation(
-    lines: Sequence[str], path: Path, program: Program, sizes: dict[str, int], ended: str
+    lines: Sequence[str],
+    path: Path,
+    program: Program,
+    sizes: dict[str, int],
+    ended: str,
+    memories: frozenset[str],
 ) -> Observation:
-    """Return the observation that the lines of a report describe."""
+    """Return the observation that the lines of a report describe.
+
+    Races in memory that is no matrix are left out: the kernel does not read it, so they do not change C.
+
+    Args:
+        memories: names of the kernel's memory other than A, B and C.
+    """
     rows = [line.split() for line in lines]
     addresses = {int(row[1]) for row in rows if row[0] in ("site", "request")}
     for row in rows:
@@ -277,7 +289,9 @@ def _observation(
             offsets = {int(lane): int(offset) for lane, _, offset in pairs}
             requests.append(Request(len(requests), sites[int(row[1])], offsets))
         elif row[0] == "fault":
-            faults.append(_fault(row, place_of))
+            fault = _fault(row, place_of, memories)
+            if not (fault.kind == "race" and fault.array in memories):
+                faults.append(fault)
         elif row[0] == "index":
             faults.append(_index_fault(row, program))
     if ended and not any(fault.kind == "nan" for fault in faults):
@@ -342,8 +356,8 @@ _KINDS: dict[str, FaultKind] = {
 }
 
 
-def _fault(row: Sequence[str], place_of: dict[int, Place]) -> Fault:
-    """Return the fault that a row describes.
+def _fault(row: Sequence[str], place_of: dict[int, Place], memories: frozenset[str]) -> Fault:
+    """Return the fault that a row describes; `memories` are those of `_observation`.
 
     A row has the words `fault KIND PC OP ARRAY SIZE OFFSET COUNT BX BY BZ TX TY TZ PC OP BX BY BZ TX TY TZ`.
     The second PC and the words after it belong to the other thread of a race.
@@ -356,7 +370,7 @@ def _fault(row: Sequence[str], place_of: dict[int, Place]) -> Fault:
         kind=_KINDS[row[1]],
         line=place.line,
         op=_op(row[3]),
-        space="global" if row[4] in ("A", "B", "C") else "shared",
+        space="global" if row[4] in ("A", "B", "C", *memories) else "shared",
         block=(bx, by, bz),
         thread=(tx, ty, tz),
         array="" if row[4] == "-" else row[4],

@@ -30,12 +30,19 @@ from cudamm.kernels.parameter_types import is_number, matrix_types
 from cudamm.kernels.sibling_constants import sibling_constants
 from cudamm.source.c_text import function_of, kernels_in, with_values, without_comments
 from cudamm.source.device_code import compiled_code, instantiations, qualified
-from cudamm.source.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
+from cudamm.source.expression import (
+    SCRATCH,
+    Expression,
+    parse,
+    parse_conditions,
+    parse_list,
+    split_at_commas,
+)
 from cudamm.source.included_files import folders_of, included_files, line_directive, with_own_headers
 from cudamm.source.input_file import read_input
 from cudamm.source.preprocessed import preprocessed
 
-KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
+KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".c", ".cc", ".cxx")
 """Endings of the names of kernel files; a .cpp file without `__global__` is a host function."""
 
 _ONCE = (
@@ -64,6 +71,8 @@ TENSOR_MAP = "tensor_map("
 """The beginning of an argument that is a tensor map, such as `tensor_map(B, BK, BN)`."""
 ARRAY_FILE = "file("
 """The beginning of an argument that is an array in a file, such as `file(order.npy)`."""
+SCRATCH_BYTES = 8
+"""Bytes of `scratch` for each element of the largest matrix, or for each thread if there are more threads."""
 PADDED_COPY = "padded("
 """The beginning of an argument that is memory for a copy of a matrix, such as `padded(B)`."""
 HOPPER = "sm_90"
@@ -189,6 +198,12 @@ def parse_method(
                 for constant in taken
             ]
     arguments = tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C")))
+    if SCRATCH in arguments:
+        remarks.append(
+            f"{entry} gets memory of its own for each argument {SCRATCH}, to which it may only write: "
+            f"{SCRATCH_BYTES} bytes for each element of the largest matrix, or for each thread if these "
+            "are more"
+        )
     types = _words(fields.get("types", ""))
     plain = without_comments(code)
     if not types and (language == "python" or _names_type("element", plain, entry)):

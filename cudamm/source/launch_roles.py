@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
 from cudamm.source.around_launch import is_transposed
 from cudamm.source.c_definitions import Function, SourceFile
 from cudamm.source.c_numbers import Translation, constants
-from cudamm.source.expression import parse
+from cudamm.source.expression import SCRATCH, parse
+from cudamm.source.extra_pointers import only_written
 from cudamm.source.host_code import (
     LaunchStatement,
     allocations,
@@ -23,7 +25,7 @@ from cudamm.source.host_code import (
     template_parameters,
 )
 from cudamm.source.kernel_body import KernelBody, MatrixUse
-from cudamm.source.kernel_parameters import kernel_parameters
+from cudamm.source.kernel_parameters import KernelParameter, kernel_parameters
 from cudamm.source.matrix_roles import (
     DIMENSIONS,
     STRONG,
@@ -40,6 +42,8 @@ from cudamm.source.simplified_expression import ROLES
 
 _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
 """How the names of matrices that a kernel writes begin."""
+
+_WHOLE = re.compile(r"\b(int|unsigned|long|short|u?int\d+_t|size_t|ptrdiff_t)\b")
 
 _OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular matrix"}
 """What kernels multiply that have certain words in their names."""
@@ -65,6 +69,7 @@ class LaunchRoles:
         in_kernel: the host code's name for what the kernel calls a size.
         same: the variable that a member of a struct has its value from.
         batches: names of numbers of products, such as `batch` in `batch * M * N`.
+        scratch: the pointers beside A, B and C, to which the kernel only writes.
     """
 
     def __init__(self, file: SourceFile, statement: LaunchStatement, kernel: Function) -> None:
@@ -78,6 +83,7 @@ class LaunchRoles:
         self.in_kernel: dict[str, str] = {}
         self.same: dict[str, str] = {}
         self.batches: set[str] = set()
+        self.scratch: frozenset[str] = frozenset()
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
 
     def find(self) -> None:
@@ -100,8 +106,9 @@ class LaunchRoles:
         matrices = [p for p in self.parameters if p.is_matrix]
         passed = [first_name(self.passed(p.name)) for p in matrices]
         if len(matrices) > 3:
-            pointers = ", ".join(p.name for p in matrices)
-            raise NoProduct(f"{self.kernel.name} has more than three pointers: {pointers}")
+            self.scratch = self._find_scratch(matrices)
+            matrices = [p for p in matrices if p.name not in self.scratch]
+            passed = [first_name(self.passed(p.name)) for p in matrices]
         written = [p.name for p in matrices if p.is_pointer and self.raw_uses[p.name].is_written]
         writable = [p.name for p in matrices if not p.is_const]
         output = next((found[0] for found in (writable, written) if len(found) == 1), "")
@@ -115,6 +122,50 @@ class LaunchRoles:
         output = output or (written or named or names)[-1]
         inputs = [name for name in names if name != output]
         self.letters = dict(zip((*inputs, output), "ABC", strict=True))
+
+    def _find_scratch(self, matrices: Sequence[KernelParameter]) -> frozenset[str]:
+        """Return the pointers beside A, B and C, of more than three, to which the kernel only writes.
+
+        Raises:
+            NoProduct: the kernel reads one of them, or it is not known which pointers are A, B and C.
+        """
+        names = [p.name for p in matrices]
+        written = only_written(self.kernel, [p.name for p in matrices if p.is_pointer and not p.is_const])
+        read = [name for name in names if name not in written]
+        if len(read) == 3 and any(self.raw_uses[n].is_written for n in read if n in self.raw_uses):
+            return frozenset(written)
+        triples = [triple for triple in itertools.combinations(names, 3) if self._letters_of(triple)]
+        if len(read) == 2:  # C is one of those to which the kernel only writes
+            by_name = [name for name in written if any({*read, name} == {*triple} for triple in triples)]
+            by_output = [name for name in written if _OUTPUT.match(name)]
+            by_index = [name for name in written if self.raw_uses[name].multiplied]
+            output = next((found[0] for found in (by_name, by_output, by_index) if len(found) == 1), "")
+            if output:
+                return frozenset(written) - {output}
+        others = [name for name in read if len(triples) == 1 and name not in triples[0]]
+        pointers = f"reads {', '.join(others)} beside A, B and C" if others else (
+            f"has more than three pointers: {', '.join(names)}"
+        )  # fmt: skip
+        are_sizes = others and all(_WHOLE.search(self._declaration(name)) for name in others)
+        sizes = "take the sizes as numbers, as in “int M, int N, int K”, or " if are_sizes else ""
+        arguments = "A, B, C, file(array.npy), M, N, K"
+        if others:
+            of_triple = dict(zip(triples[0], self._letters_of(triples[0]), strict=True))
+            end = "-{M}x{N}x{K}.npy)" if are_sizes else ".npy)"
+            known = {**of_triple, **{name: f"file({name}{end}" for name in others}}
+            known = {**dict.fromkeys(written, SCRATCH), **known}
+            arguments = ", ".join(known.get(p.name, p.name) for p in self.parameters)
+        raise NoProduct(
+            f"{self.kernel.name} {pointers}; {sizes}save what it reads there with numpy.save, and name the "
+            f"file in --args, as in '{arguments}', together with --threads and --grid"
+        )
+
+    def _letters_of(self, names: Sequence[str]) -> list[str]:
+        """Return A, B and C for three parameters if their names say so, or the names of what is passed."""
+        return matrix_letters(names) or matrix_letters([first_name(self.passed(n)) for n in names]) or []
+
+    def _declaration(self, parameter: str) -> str:
+        return text_of(self.kernel.parameters[self.kernel.parameter_names.index(parameter)])
 
     def passed(self, parameter: str) -> Node:
         """Return what the launch passes for a parameter."""

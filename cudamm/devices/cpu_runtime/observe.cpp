@@ -401,7 +401,7 @@ void Recorder::check(unsigned thread, const Event& event) {
                     fault("race", event, thread, word.read_pc[i], load, &other);
                 }
         }
-        const bool is_input = !array.shared && (array.name[0] == 'A' || array.name[0] == 'B') && !array.name[1];
+        const bool is_input = !array.shared && (array.name[0] != 'C' || array.name[1]);
         if (event.op != store && event.op != atomic_store && !is_input && !word.write_interval)
             unwritten.push_back({event.array, w, event, (unsigned short)thread});
         if (writes) {

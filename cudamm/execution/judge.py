@@ -12,7 +12,7 @@ from cudamm.errors import KernelError
 from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.execution.precision_judge import lower_precision_of
 from cudamm.execution.usual_causes import ONLY_ZEROS, missing_terms, unwritten_part, usual_cause
-from cudamm.execution.wrong_result import adds_to_output, terms_used
+from cudamm.execution.wrong_result import adds_to_output, terms_used, written_as_narrow
 from cudamm.kernels.method import MatrixName
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.variant import Variant
@@ -96,6 +96,10 @@ def _explained(
         plural = "s" * (product.size > 1)
         described = f"{int(wrong.sum())} of {product.size} element{plural} wrong, first C[{row}][{column}]"
         return dataclasses.replace(verdict, reason=described + where(wrong)).because_of(READS_EARLY)
+    narrow = written_as_narrow(run, problem) if is_product else ""
+    if narrow:
+        described = describe_wrong(product, problem, variant, wrong)
+        return dataclasses.replace(verdict, reason=described).because_of(narrow)
     adds = adds_to_output(run, _first(wrong)) if is_product and not run.plan.adds_to_zeros else ""
     described = describe_wrong(product, problem, variant, wrong, unwritten & (not adds))
     cause = adds or ("" if depends_on_order or not is_product else _cause(run, problem, wrong, unwritten))

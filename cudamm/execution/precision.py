@@ -189,11 +189,7 @@ def describe(precision: Precision) -> str:
             "sums have to be kept in float32"
         )
     if element.keeps_sums:
-        bits = round(precision.effective_sum_bits)
-        return (
-            f"its errors are {precision.ratio:.2g} times those of sums in {element.accumulator}, as if sums "
-            f"or C were rounded to {bits} bits{_format_name(bits)}"
-        )
+        return f"a product, a sum or C is rounded to fewer bits than {element.accumulator} has"
     bits, sum_bits = round(precision.effective_bits), round(precision.effective_sum_bits)
     text = f"errors like those of {bits}-bit products{_format_name(bits)}"
     if sum_bits in FORMATS and sum_bits != bits and not element.rounds_inputs:

@@ -10,6 +10,7 @@ import numpy as np
 from cudamm.devices.device import Run
 from cudamm.execution.case import Verdict
 from cudamm.execution.precision import (
+    RMS_OF_ROUNDING,
     SAMPLE_EDGE,
     SAMPLE_ELEMENTS,
     Precision,
@@ -135,12 +136,13 @@ def lower_precision_of(product: Matrix, problem: Problem) -> str:
     precision = judge.precision_of(sampled_product(problem, product, rows, columns), problem, rows, columns)
     if precision is None or not precision.is_lower:
         return ""
-    if problem.element.rounds_sums:
+    if problem.element.keeps_sums:
+        of_narrow_sums = RMS_OF_ROUNDING * 2.0**-problem.element.significant_bits * math.sqrt(problem.shape.k)
+        is_known = precision.rms_error <= MOST_PER_ROOT_OF_TERMS * of_narrow_sums
+    elif problem.element.rounds_sums:
         is_known = precision.ratio <= MOST_PER_ROOT_OF_TERMS * math.sqrt(problem.shape.k)
     else:
-        of_sums = problem.element.keeps_sums
-        bits = precision.effective_sum_bits if of_sums else precision.effective_bits
-        is_known = bits >= FEWEST_BITS
+        is_known = precision.effective_bits >= FEWEST_BITS
     return _described(precision, problem) if is_known else ""
 
 

@@ -161,7 +161,7 @@ def check_arguments(program: Program, launch: Launch) -> None:
 
 
 _ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
-    "P": ("a matrix, file(…) or scratch", (str, FileArray, Scratch)),
+    "P": ("a matrix", (str, FileArray, Scratch)),
     **dict.fromkeys(
         (TENSOR_MAP_LETTER, TENSOR_MAP_POINTER_LETTER),
         ("a tensor map, as in tensor_map(A, 64, 32)", TensorMap),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 
 from tree_sitter import Node
 
@@ -131,38 +131,50 @@ class LaunchRoles:
         """
         names = [p.name for p in matrices]
         written = only_written(self.kernel, [p.name for p in matrices if p.is_pointer and not p.is_const])
-        read = [name for name in names if name not in written]
-        if len(read) == 3 and any(self.raw_uses[n].is_written for n in read if n in self.raw_uses):
-            return frozenset(written)
-        triples = [triple for triple in itertools.combinations(names, 3) if self._letters_of(triple)]
-        if len(read) == 2:  # C is one of those to which the kernel only writes
-            by_name = [name for name in written if any({*read, name} == {*triple} for triple in triples)]
-            by_output = [name for name in written if _OUTPUT.match(name)]
-            by_index = [name for name in written if self.raw_uses[name].multiplied]
-            output = next((found[0] for found in (by_name, by_output, by_index) if len(found) == 1), "")
-            if output:
-                return frozenset(written) - {output}
-        others = [name for name in read if len(triples) == 1 and name not in triples[0]]
-        pointers = f"reads {', '.join(others)} beside A, B and C" if others else (
-            f"has more than three pointers: {', '.join(names)}"
-        )  # fmt: skip
-        are_sizes = others and all(_WHOLE.search(self._declaration(name)) for name in others)
+        letters = self._three_letters(names, written)
+        pointers = f"{self.kernel.name} has more than three pointers: {', '.join(names)}"
+        if not letters:
+            raise NoProduct(pointers)
+        read = [name for name in names if name not in letters and name not in written]
+        if not read:
+            return frozenset(names) - letters.keys()
+        are_sizes = all(_WHOLE.search(self._declaration(name)) for name in read)
         sizes = "take the sizes as numbers, as in “int M, int N, int K”, or " if are_sizes else ""
-        arguments = "A, B, C, file(array.npy), M, N, K"
-        if others:
-            of_triple = dict(zip(triples[0], self._letters_of(triples[0]), strict=True))
-            end = "-{M}x{N}x{K}.npy)" if are_sizes else ".npy)"
-            known = {**of_triple, **{name: f"file({name}{end}" for name in others}}
-            known = {**dict.fromkeys(written, SCRATCH), **known}
-            arguments = ", ".join(known.get(p.name, p.name) for p in self.parameters)
+        end = "-{M}x{N}x{K}.npy)" if are_sizes else ".npy)"
+        known = dict.fromkeys(written, SCRATCH) | letters | {name: f"file({name}{end}" for name in read}
+        roles = {p.name: "".join([*roles_in_name(p.name)][:1]) for p in self.parameters if p.is_whole_number}
+        arguments = ", ".join(known.get(p.name) or roles.get(p.name) or p.name for p in self.parameters)
         raise NoProduct(
-            f"{self.kernel.name} {pointers}; {sizes}save what it reads there with numpy.save, and name the "
-            f"file in --args, as in '{arguments}', together with --threads and --grid"
+            f"{self.kernel.name} reads {', '.join(read)} beside A, B and C; {sizes}save what it reads there "
+            f"with numpy.save, and name the file in --args, as in '{arguments}', together with --threads and "
+            "--grid"
         )
 
-    def _letters_of(self, names: Sequence[str]) -> list[str]:
-        """Return A, B and C for three parameters if their names say so, or the names of what is passed."""
-        return matrix_letters(names) or matrix_letters([first_name(self.passed(n)) for n in names]) or []
+    def _three_letters(self, names: Sequence[str], written: Sequence[str]) -> dict[str, str]:
+        """Return which of more than three pointers are A, B and C; nothing if it is not known.
+
+        Args:
+            written: those to which the kernel only writes.
+        """
+        telling = names, [first_name(self.passed(name)) for name in names]
+        for each in telling:
+            pairs = list(zip(names, each, strict=True))
+            triples = [(triple, matrix_letters([x for _, x in triple])) for triple in combinations(pairs, 3)]
+            named = [(triple, letters) for triple, letters in triples if letters]
+            if len(named) == 1:
+                triple, letters = named[0]
+                return {name: letter for (name, _), letter in zip(triple, letters, strict=True)}
+        uses = {name: self.raw_uses[name] for name in names if name in self.raw_uses}
+        inputs = [name for name in names if name not in written]
+        by_name = [name for name in written if _OUTPUT.match(name)]
+        by_index = [name for name in written if uses[name].multiplied]
+        output = next((found[0] for found in (by_name, by_index) if len(found) == 1), "")
+        if len(inputs) != 2 or not output:
+            in_two_dimensions = [name for name, use in uses.items() if use.strides or use.multiplied]
+            outputs = [name for name in in_two_dimensions if uses[name].is_written]
+            output = outputs[0] if len(outputs) == 1 else ""
+            inputs = [name for name in in_two_dimensions if name != output]
+        return dict(zip((*inputs, output), "ABC", strict=True)) if len(inputs) == 2 and output else {}
 
     def _declaration(self, parameter: str) -> str:
         return text_of(self.kernel.parameters[self.kernel.parameter_names.index(parameter)])

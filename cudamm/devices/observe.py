@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -26,7 +26,7 @@ from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
 from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Request, SharedArray
 from cudamm.errors import KernelError, NoDeviceError, UsageError
-from cudamm.kernels.launch_plan import Launch
+from cudamm.kernels.launch_plan import Launch, Scratch
 from cudamm.kernels.problem import Matrix
 from cudamm.source.c_text import (
     dynamic_arrays_in,
@@ -157,7 +157,8 @@ def observe(
         lines = _lines_of(report)
     sizes = {name: size or launch.shared_bytes for name, _, size in shared}
     try:
-        memories = frozenset(run.memory_names.values())
+        names = run.memory_names
+        memories = {name: isinstance(launch.arguments[position], Scratch) for position, name in names.items()}
         observation = _observation(lines, executable.path, program, sizes, ended, memories)
     except (ValueError, LookupError):
         raise KernelError("the process running the kernel wrote a report that cannot be read") from None
@@ -254,14 +255,13 @@ def _observation(
     program: Program,
     sizes: dict[str, int],
     ended: str,
-    memories: frozenset[str],
+    memories: Mapping[str, bool],
 ) -> Observation:
     """Return the observation that the lines of a report describe.
 
-    Races in memory that is no matrix are left out: the kernel does not read it, so they do not change C.
-
     Args:
-        memories: names of the kernel's memory other than A, B and C.
+        memories: names of the kernel's memory other than A, B and C, and whether the kernel only writes to
+            it. Races in such memory are left out, because they do not change C.
     """
     rows = [line.split() for line in lines]
     addresses = {int(row[1]) for row in rows if row[0] in ("site", "request")}
@@ -290,7 +290,7 @@ def _observation(
             requests.append(Request(len(requests), sites[int(row[1])], offsets))
         elif row[0] == "fault":
             fault = _fault(row, place_of, memories)
-            if not (fault.kind == "race" and fault.array in memories):
+            if not (fault.kind == "race" and memories.get(fault.array)):
                 faults.append(fault)
         elif row[0] == "index":
             faults.append(_index_fault(row, program))
@@ -356,7 +356,7 @@ _KINDS: dict[str, FaultKind] = {
 }
 
 
-def _fault(row: Sequence[str], place_of: dict[int, Place], memories: frozenset[str]) -> Fault:
+def _fault(row: Sequence[str], place_of: dict[int, Place], memories: Mapping[str, bool]) -> Fault:
     """Return the fault that a row describes; `memories` are those of `_observation`.
 
     A row has the words `fault KIND PC OP ARRAY SIZE OFFSET COUNT BX BY BZ TX TY TZ PC OP BX BY BZ TX TY TZ`.

@@ -19,7 +19,7 @@ from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.random_elements import DISTRIBUTIONS, ElementStream, normal_quantiles
 
 PAGE = 256
-TYPES = {name: element.dtype for name, element in ELEMENT_TYPES.items() if element.of_memory == element}
+TYPES = {name: element.dtype for name, element in ELEMENT_TYPES.items() if element.of_inputs == element}
 """The types that names of kernels in `support.cu` end with."""
 
 BY_C_NAME = {ELEMENT_TYPES[name].c_name: dtype for name, dtype in TYPES.items()}

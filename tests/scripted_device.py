@@ -13,14 +13,16 @@ import pytest
 from cudamm.devices.device import GUARD_BYTES, POISON, Ceilings, Device, DeviceInfo, Run, fill, guarded
 from cudamm.errors import KernelError
 from cudamm.kernels.launch_plan import Launch, Limits
-from cudamm.kernels.method import Method
+from cudamm.kernels.method import ElementType, Method
 
 
 class ScriptedRun(Run):
     """A run that computes the right product and takes the next duration of the script."""
 
-    def __init__(self, device: ScriptedDevice, launch: Launch, a: np.ndarray, b: np.ndarray) -> None:
-        super().__init__(launch, a, b)
+    def __init__(
+        self, device: ScriptedDevice, launch: Launch, element: ElementType, a: np.ndarray, b: np.ndarray
+    ) -> None:
+        super().__init__(launch, element, a, b)
         self.device = device
         self.block = launch.block[0]
         self.memory = {name: guarded(name, matrix) for name, matrix in self.matrices.items()}
@@ -108,7 +110,7 @@ class ScriptedDevice(Device[str]):
 
     def open(self, program: Any, compiled: str, launch: Launch, a: np.ndarray, b: np.ndarray) -> Run:
         self.opened += 1
-        return ScriptedRun(self, launch, a, b)
+        return ScriptedRun(self, launch, program.element, a, b)
 
     def free_bytes(self) -> int:
         return 2**40

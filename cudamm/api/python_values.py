@@ -151,7 +151,7 @@ def _element_name(value: object) -> str:
     if isinstance(value, str):
         return value
     # tf32 has the elements of float32, and only its name tells them apart.
-    of_numpy = {e.dtype: name for name, e in ELEMENT_TYPES.items() if not e.in_memory}
+    of_numpy = {e.dtype: name for name, e in ELEMENT_TYPES.items() if e.of_inputs == e}
     try:
         found = None if value is None else of_numpy.get(np.dtype(value))  # type: ignore[call-overload]
     except (TypeError, ValueError):

@@ -33,8 +33,8 @@ def impossible_rate(case: Case, median_ms: float, ceilings: Ceilings, *, is_cold
     # No units multiply float64 faster than those of fused multiply-adds multiply float32.
     ceiling = Fraction(1) if element.name == "float64" else case.variant.method.ceiling
     units = "fused multiply-adds alone" if ceiling == 1 else "the units that its header names"
-    if element.name in TENSOR_TYPES:
-        _, relative_rate = TENSOR_TYPES[element.name]
+    if element.of_products.name in TENSOR_TYPES:
+        _, relative_rate = TENSOR_TYPES[element.of_products.name]
         of_tensor_cores = Fraction(MOST_TENSOR_RATE * relative_rate)
         if ceiling < of_tensor_cores:
             ceiling, units = of_tensor_cores, "tensor cores at most"

@@ -108,18 +108,20 @@ class Roofline:
     def peak_of(self, method: Method, element: ElementType) -> Peak:
         """Return the peak that bounds a method in an element type. Raise UsageError if it is not known.
 
-        In 16-bit types, tf32 and float8_e4m3 this is the peak of the tensor cores, whatever a method uses: no
+        In 16-bit types, tf32 and 8-bit types this is the peak of the tensor cores, whatever a method uses: no
         other units multiply these types as fast. In float64 it is that of the tensor cores for a method that
         multiplies on them, else that of fused multiply-adds. In float32 it is always that of fused
         multiply-adds: a method on other units relates to it by its `ceiling`.
         """
-        of_type = {peak.unit: peak for peak in self.peaks if peak.element_type in ("", element.name)}
+        of_type = {
+            peak.unit: peak for peak in self.peaks if peak.element_type in ("", element.of_products.name)
+        }
         on_tensor_cores = element.is_narrow or method.may_use_tensor_cores
         found = (of_type.get("tensor cores") if on_tensor_cores else None) or of_type.get("FMA")
         if found is None:
             raise UsageError(
-                f"no peak of {element.name} is known here: give it with --peak and --bandwidth (and --device "
-                "gpu to measure as well)"
+                f"no peak of {element.of_products.name} is known here: give it with --peak and --bandwidth "
+                "(and --device gpu to measure as well)"
             )
         return found
 
@@ -127,7 +129,7 @@ class Roofline:
         """Return these roofs with the peaks of the types alone. Raise UsageError if one is unknown."""
         for variant, problem in cases:
             self.peak_of(variant.method, problem.element)
-        types = dict.fromkeys(problem.element.name for _, problem in cases)
+        types = dict.fromkeys(problem.element.of_products.name for _, problem in cases)
         peaks = (peak for name in types for peak in self.peaks if peak.element_type in ("", name))
         return replace(self, peaks=tuple(dict.fromkeys(peaks)))
 

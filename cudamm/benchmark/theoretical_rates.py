@@ -13,10 +13,12 @@ TENSOR_TYPES = {
     "bfloat16": ((8, 0), 1),
     "tf32": ((8, 0), 1 / 2),
     "float8_e4m3": ((8, 9), 2),
+    "int8": ((7, 2), 2),
 }
 """Oldest compute capability whose tensor cores have a type, and its rate, relative to that of float16.
 
-The rates are those of NVIDIA's whitepapers on the A100, the H100 and Ada, with sums in float32.
+The rates are those of NVIDIA's whitepapers on Turing, the A100, the H100 and Ada, with sums in float32, or
+in int32.
 """
 
 

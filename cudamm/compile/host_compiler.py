@@ -450,7 +450,7 @@ def _main_file(program: Program) -> str:
 {text}
 namespace cudamm {{
 static void call_kernel(const Argument* arguments) {{
-    call<{program.element.of_results.size_bytes}>(&::{program.entry}, arguments);
+    call<{min(program.element.bytes_of.values())}>(&::{program.entry}, arguments);
 }}
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};
 const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};

@@ -10,8 +10,9 @@ import numpy as np
 from cudamm.compile.program import Program
 from cudamm.errors import UsageError
 from cudamm.kernels.array_file import FileArray
-from cudamm.kernels.launch_plan import Argument, Launch, PlainArgument, StructValue, TensorMap
+from cudamm.kernels.launch_plan import Argument, Launch, PlainArgument, Scratch, StructValue, TensorMap
 from cudamm.kernels.parameter_types import (
+    REAL_LETTERS,
     TENSOR_MAP_LETTER,
     TENSOR_MAP_POINTER_LETTER,
     constant_format,
@@ -26,6 +27,9 @@ from cudamm.kernels.problem import UNSCALED
 from cudamm.source.c_text import dynamic_arrays_in, without_comments
 from cudamm.source.device_code import device_code
 from cudamm.source.expression import split_at_commas
+
+_AS_BITS = str.maketrans("eE", "HH")
+"""Letters of real numbers of 16 bits, and the letter as which their bits are packed."""
 
 TENSOR_MAP_BYTES = 128
 """Size of a `CUtensorMap`, in bytes."""
@@ -58,18 +62,18 @@ def packed_formats(formats: str, offsets: Sequence[int] = ()) -> str:
         elif part[0] == "{":
             packed += f"{_alignment(part)}{struct.calcsize(_struct_format(part))}s"
         else:
-            packed += part
+            packed += part.translate(_AS_BITS)
     return packed
 
 
 def _struct_format(part: str) -> str:
     """Return the format of a struct such as `{iiP}`, with the padding at its end."""
-    return part[1:-1] + _alignment(part)
+    return part[1:-1].translate(_AS_BITS) + _alignment(part)
 
 
 def _alignment(part: str) -> str:
     """Return a format of no bytes, at an offset where a struct such as `{iiP}` may begin."""
-    return f"0{max(part[1:-1], key=struct.calcsize)}"
+    return f"0{max(part[1:-1].translate(_AS_BITS), key=struct.calcsize)}"
 
 
 def passed_value(
@@ -86,7 +90,25 @@ def passed_value(
         return struct.pack(_struct_format(part), *(passed_value(*value, addresses) for value in values))
     if isinstance(argument, str):
         return addresses[argument]
-    return float(argument) if part in "fd" else int(argument)
+    return _real_bits(part, argument) if part in "eE" else float(argument) if part in "fd" else int(argument)
+
+
+def _real_bits(letter: str, number: float) -> int:
+    """Return the bits of a number in half or bfloat16, which PyCUDA's `struct` lacks."""
+    if letter == "e":
+        return int.from_bytes(struct.pack("<e", number), "little")
+    bits = int.from_bytes(struct.pack("<f", number), "little")
+    return bits + 0x7FFF + (bits >> 16 & 1) >> 16  # to the nearest, ties to even
+
+
+def _rounded(letter: str, number: float) -> float:
+    """Return a number as half or bfloat16 holds it."""
+    bits = _real_bits(letter, number)
+    packed, kept = (
+        (bits.to_bytes(2, "little"), "<e") if letter == "e" else ((bits << 16).to_bytes(4, "little"), "<f")
+    )
+    rounded: float = struct.unpack(kept, packed)[0]
+    return rounded
 
 
 def check_arguments(program: Program, launch: Launch) -> None:
@@ -115,7 +137,7 @@ def check_arguments(program: Program, launch: Launch) -> None:
             _check_value(name, part, argument, text, given, declared[position])
             if isinstance(argument, FileArray):
                 letter = pointed_format(program.text, program.entry, position, program.element)
-                if not letter or np.dtype(letter) != argument.dtype:
+                if not letter or letter == "E" or np.dtype(letter) != argument.dtype:
                     raise UsageError(
                         f"{name}, {text}, is an array of {argument.dtype}, and its parameter is "
                         f"“{declared[position]}”: save the array with the type of the parameter's elements"
@@ -139,13 +161,12 @@ def check_arguments(program: Program, launch: Launch) -> None:
 
 
 _ARGUMENT_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
-    "P": ("a matrix", (str, FileArray)),
+    "P": ("a matrix", (str, FileArray, Scratch)),
     **dict.fromkeys(
         (TENSOR_MAP_LETTER, TENSOR_MAP_POINTER_LETTER),
         ("a tensor map, as in tensor_map(A, 64, 32)", TensorMap),
     ),
-    "f": ("a number", (int, float)),
-    "d": ("a number", (int, float)),
+    **dict.fromkeys(REAL_LETTERS, ("a number", (int, float))),
 }
 """The arguments that fit each letter, in words and as Python types; other letters take whole numbers."""
 
@@ -162,9 +183,16 @@ def _check_value(name: str, letter: str, value: Argument, text: str, given: str,
     is_whole_factor = isinstance(value, float) and value.is_integer() and text.lower() in UNSCALED.names
     if not isinstance(value, types) and not (is_whole_factor and types is int):
         raise UsageError(f"{name} must be {expected}, not {text} ({given}); list its arguments with --args")
-    if isinstance(value, int | float) and not _fits(letter, value):
-        shown = text if text == str(value) else f"{text} = {value}"
+    if not isinstance(value, int | float):
+        return
+    shown = text if text == str(value) else f"{text} = {value}"
+    if not _fits(letter, value):
         raise UsageError(f"{name}, {shown}, does not fit its parameter “{declared}”")
+    if letter in "eE" and text.lower() in UNSCALED.names and _rounded(letter, value) != value:
+        raise UsageError(
+            f"{name}, {shown}, is rounded to {_rounded(letter, value):.6g} by its parameter “{declared}”, so "
+            "the product would be that of another factor: choose a number that the type has, such as 0.5"
+        )
 
 
 def _check_block(program: Program, launch: Launch) -> None:
@@ -189,8 +217,9 @@ def _check_block(program: Program, launch: Launch) -> None:
 def _fits(letter: str, value: float) -> bool:
     """Return whether a type, given by its letter of the struct module, can hold a number."""
     try:
-        number = float(value) if letter in "fd" else int(value)
-        struct.pack("<f" if letter == "f" else letter, number)  # a native float takes any double
+        number = float(value) if letter in REAL_LETTERS else int(value)
+        # A native float takes any double. A bfloat16 has the range of a float.
+        struct.pack({"f": "<f", "E": "<f"}.get(letter, letter), number)
     except (struct.error, OverflowError):
         return False
     return letter != "?" or value in (0, 1)

@@ -41,13 +41,17 @@ from cudamm.devices.device import (
     region_bytes,
 )
 from cudamm.errors import HangError, KernelError, NoDeviceError, signal_name
-from cudamm.kernels.header import ARRAY_FILE
-from cudamm.kernels.launch_plan import Argument, Launch, Limits, StructValue
-from cudamm.kernels.method import Execution, MatrixName, Method
-from cudamm.kernels.parameter_types import each_format, parameter_formats
+from cudamm.kernels.array_file import FileArray
+from cudamm.kernels.launch_plan import Argument, Launch, Limits, Scratch, StructValue
+from cudamm.kernels.method import ElementType, Execution, MatrixName, Method
+from cudamm.kernels.parameter_types import each_format, parameter_formats, parameters_of
 from cudamm.kernels.problem import Matrix
+from cudamm.source.c_text import without_comments
 
 PAGE_BYTES = mmap.PAGESIZE
+
+ALIGNED_BYTES = 256
+"""Alignment of the memory that a GPU's driver allocates, in bytes."""
 
 _WAKING = np.ones((256, 256), np.float32)
 """A matrix large enough for BLAS to multiply it in all its threads."""
@@ -98,12 +102,6 @@ class CpuDevice(Device["Executable | PythonFunction"]):
         """Return `native` for host methods, and `emulated` for CUDA kernels."""
         return "native" if method.runs_on_host else "emulated"
 
-    def lacks(self, method: Method) -> str:
-        """Return the reason why this device cannot run a method; empty if it can."""
-        if any(argument.startswith(ARRAY_FILE) for argument in method.arguments):
-            return f"{method.name} takes an array from a file, and file(…) in --args works on a GPU only"
-        return super().lacks(method)
-
     def compile(self, program: Program) -> Executable | PythonFunction:
         """Compile a program with the host's C++ compiler; a Python method needs no compiling."""
         if program.method.language == "python":
@@ -122,7 +120,7 @@ class CpuDevice(Device["Executable | PythonFunction"]):
         """Start the kernel's process, and copy the matrices into memory shared with it."""
         if isinstance(compiled, Executable):
             return ProcessRun(program, compiled, launch, a, b, self.workers)
-        return _FunctionRun(_load_function(compiled), launch, a, b)
+        return _FunctionRun(_load_function(compiled), launch, program.element, a, b)
 
     def free_bytes(self) -> int:
         """Return the available memory of the machine, or of this process's control group if that is less."""
@@ -169,7 +167,7 @@ class ProcessRun(Run):
             inherited: open files that the process inherits.
             shows_output: show what the kernel prints in its first launch; later launches repeat it.
         """
-        super().__init__(launch, a, b)
+        super().__init__(launch, program.element, a, b)
         self._native = program.method.runs_on_host
         self._program = program
         self._timeout_s = timeout_s
@@ -235,8 +233,35 @@ class ProcessRun(Run):
                 self.ask(f"buffer {name} {offset} {length} {GUARD_BYTES} {size_bytes}"), 16
             )
             offset += length
+        for position, argument in enumerate(self.plan.arguments):
+            if isinstance(argument, FileArray | Scratch):
+                self._map_memory(position, argument)
         for symbol, value in self.plan.constants:
             self.ask(f"constant {symbol} {value}")
+
+    def _map_memory(self, position: int, argument: FileArray | Scratch) -> None:
+        """Give the process memory for an argument that is no matrix, with the name of its parameter.
+
+        The memory ends where a page does, but for the alignment that a GPU's driver gives memory.
+        """
+        length = -(-argument.size_bytes // PAGE_BYTES) * PAGE_BYTES
+        begin = length - -(-argument.size_bytes // ALIGNED_BYTES) * ALIGNED_BYTES
+        offset = os.fstat(self._file).st_size
+        os.truncate(self._file, offset + length)
+        if isinstance(argument, FileArray):
+            os.pwrite(self._file, argument.content, offset + begin)
+        name = self.memory_names[position]
+        self.ask(f"buffer {name} {offset} {length} {begin} {argument.size_bytes}")
+
+    @functools.cached_property
+    def memory_names(self) -> dict[int, str]:
+        """Return the names of the parameters that get memory other than a matrix, by their positions."""
+        declared = parameters_of(without_comments(self._program.text), self._program.entry)
+        return {
+            position: re.findall(r"\w+", declared[position].partition("[")[0])[-1]
+            for position, argument in enumerate(self.plan.arguments)
+            if isinstance(argument, FileArray | Scratch)
+        }
 
     def launch(self, descending: bool = False) -> float:
         """Run the kernel once, check the guards, and return the launch's duration in milliseconds."""
@@ -259,6 +284,8 @@ class ProcessRun(Run):
             passed = passed_value(self._formats[position], argument, self._addresses)
             assert isinstance(passed, bytes)  # noqa: S101 - a struct is packed
             return f"#{passed.hex()}"
+        if isinstance(argument, FileArray | Scratch):
+            return f"@{len('ABC') + list(self.memory_names).index(position)}"
         return f"@{'ABC'.index(argument)}" if isinstance(argument, str) else repr(argument)
 
     @functools.cached_property
@@ -368,8 +395,10 @@ class ProcessRun(Run):
 class _FunctionRun(Run):
     """A Python function of the host, run in this process."""
 
-    def __init__(self, function: MatmulFunction, launch: Launch, a: Matrix, b: Matrix) -> None:
-        super().__init__(launch, a, b)
+    def __init__(
+        self, function: MatmulFunction, launch: Launch, element: ElementType, a: Matrix, b: Matrix
+    ) -> None:
+        super().__init__(launch, element, a, b)
         self._function = function
         self._c = guarded("C", self.matrices["C"])
 

@@ -17,7 +17,7 @@ from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError
 from cudamm.kernels.launch_plan import Launch, Limits, unsupported_reason
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import Execution, MatrixName, Method, dtype_of_results
+from cudamm.kernels.method import ElementType, Execution, MatrixName, Method
 from cudamm.kernels.problem import Matrix, Problem
 from cudamm.kernels.sampled_product import SampledProduct, sampled_product
 
@@ -254,10 +254,10 @@ class Run(ABC):
     most_outputs: int = 1
     """Maximum number of outputs of timed launches that are kept until they are judged."""
 
-    def __init__(self, launch: Launch, a: Matrix, b: Matrix) -> None:
+    def __init__(self, launch: Launch, element: ElementType, a: Matrix, b: Matrix) -> None:
         self.plan = launch
         self.layouts = launch.layouts
-        c = np.empty((launch.shape.m, launch.shape.n), dtype_of_results(a.dtype))
+        c = np.empty((launch.shape.m, launch.shape.n), element.of_results.dtype)
         given = zip(self.layouts.items(), (a, b, c), strict=True)
         self.matrices: dict[MatrixName, Matrix] = {
             name: layout.stored(matrix) for (name, layout), matrix in given

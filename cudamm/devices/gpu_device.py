@@ -53,9 +53,9 @@ from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, NoSuchGpuError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
 from cudamm.kernels.array_file import FileArray
-from cudamm.kernels.launch_plan import Launch, Limits, TensorMap, padded_row_bytes
+from cudamm.kernels.launch_plan import Launch, Limits, Scratch, TensorMap, padded_row_bytes
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import ElementType, Execution, MatrixName, Method, dtype_of_results
+from cudamm.kernels.method import ElementType, Execution, MatrixName, Method
 from cudamm.kernels.parameter_types import TENSOR_MAP_POINTER_LETTER, each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
 from cudamm.kernels.sampled_product import SampledProduct
@@ -170,7 +170,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
             },
         )
         super().__init__(info, limits, gpu_architecture(arch, self._device.name(), attributes))
-        self._matrices: dict[tuple[int, int, Shape, tuple[MatrixName, ...]], _Matrices] = {}
+        self._matrices: dict[tuple[int, int, Shape, tuple[MatrixName, ...], str], _Matrices] = {}
         self._timed: tuple[TimedKey, TimedMemory] | None = None
         self._reference: _Reference | None = None
         self._libraries: dict[LibraryFunction, Library] = {}
@@ -241,9 +241,9 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
         Runs on the same inputs share device memory, because they are launched one after the other.
         """
         kernel = self._kernel(program, compiled, launch)
-        key = (id(a), id(b), launch.shape, launch.column_major)
+        key = (id(a), id(b), launch.shape, launch.column_major, program.element.name)
         if key not in self._matrices:
-            self._matrices[key] = _Matrices(launch.shape, a, b)
+            self._matrices[key] = _Matrices(launch.shape, program.element, a, b)
         run = _GpuRun(self, kernel, launch, self._matrices[key])
         if isinstance(compiled, LibraryFunction):
             run.launch()  # loads the library's kernels and may wait for the GPU; later the stream is held
@@ -279,7 +279,7 @@ class GpuDevice(GpuTarget, Device[CompiledSource | LibraryFunction]):
             with _driver_errors():
                 memories["A"] = _on_device(_elements(launch.layouts["A"], a))
                 memories["B"] = _on_device(_elements(launch.layouts["B"], b))
-                c = np.empty((launch.shape.m, launch.shape.n), dtype_of_results(a.dtype))
+                c = np.empty((launch.shape.m, launch.shape.n), program.element.of_results.dtype)
                 memories["C"] = cuda.mem_alloc(c.nbytes)
                 if (
                     launch.may_scale_output
@@ -439,6 +439,8 @@ class _Kernel:
                 arguments.append(self._address_of(position, encoded) if is_pointer else encoded)
             elif isinstance(value, FileArray):
                 arguments.append(self._address_of(position, value.content))
+            elif isinstance(value, Scratch):
+                arguments.append(self._scratch_address(position, value.size_bytes))
             else:
                 arguments.append(passed_value(part, value, addresses))
         return arguments
@@ -457,6 +459,17 @@ class _Kernel:
                 raise KernelError(f"no device memory for an argument: {error}") from None
         return int(self._constant_memory[key])
 
+    def _scratch_address(self, position: int, size_bytes: int) -> int:
+        """Return the address of memory for an argument to which the kernel only writes."""
+        cuda, key = import_driver(), (position, b"")
+        if key not in self._constant_memory:
+            try:
+                self._constant_memory[key] = cuda.mem_alloc(size_bytes)
+                cuda.memset_d8(self._constant_memory[key], 0, size_bytes)
+            except cuda.Error as error:
+                raise KernelError(f"no device memory for an argument: {error}") from None
+        return int(self._constant_memory[key])
+
     def enqueue(self, launch: Launch, arguments: list[int | float | bytes]) -> None:
         """Queue one launch."""
         if self._dependent:
@@ -470,14 +483,15 @@ class _Kernel:
 class _Matrices:
     """A, B and C of a shape in device memory, each between guards."""
 
-    def __init__(self, shape: Shape, a: Matrix, b: Matrix) -> None:
+    def __init__(self, shape: Shape, element: ElementType, a: Matrix, b: Matrix) -> None:
         """Allocate the memory and fill the guards. Raises KernelError if there is no room."""
         cuda = import_driver()
         self.a, self.b = (
             a,
             b,
         )  # the device identifies this memory by the `id` of both, so they must stay alive
-        self.c = np.empty((shape.m, shape.n), dtype_of_results(a.dtype))
+        self.element = element
+        self.c = np.empty((shape.m, shape.n), element.of_results.dtype)
         self.fingerprints: dict[MatrixName, int] = {}
         self._memory: dict[MatrixName, Any] = {}
         matrices: dict[MatrixName, Matrix] = {"A": a, "B": b, "C": self.c}
@@ -532,7 +546,7 @@ class _Reference:
             for matrix in (*problem.inputs, problem.probe, times_probe):
                 memories.append(_on_device(matrix))
             a, b, x, y = map(int, memories)
-            support.product(problem.element.of_memory.name, a, b, reference, m, n, k)
+            support.product(problem.element.of_inputs.name, a, b, reference, m, n, k)
             support.times_vector(reference, x, y, m, n)
             cuda.memcpy_dtoh(times_probe, y)
         finally:
@@ -578,7 +592,7 @@ class _GpuRun(Run):
     def __init__(
         self, device: GpuDevice, kernel: _Kernel | LibraryProduct, launch: Launch, memory: _Matrices
     ) -> None:
-        super().__init__(launch, memory.a, memory.b)
+        super().__init__(launch, memory.element, memory.a, memory.b)
         self._cuda = import_driver()
         self._device, self._kernel, self._memory = device, kernel, memory
         if not memory.fingerprints:

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -26,7 +26,7 @@ from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
 from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Request, SharedArray
 from cudamm.errors import KernelError, NoDeviceError, UsageError
-from cudamm.kernels.launch_plan import Launch
+from cudamm.kernels.launch_plan import Launch, Scratch
 from cudamm.kernels.problem import Matrix
 from cudamm.source.c_text import (
     dynamic_arrays_in,
@@ -157,7 +157,9 @@ def observe(
         lines = _lines_of(report)
     sizes = {name: size or launch.shared_bytes for name, _, size in shared}
     try:
-        observation = _observation(lines, executable.path, program, sizes, ended)
+        names = run.memory_names
+        memories = {name: isinstance(launch.arguments[position], Scratch) for position, name in names.items()}
+        observation = _observation(lines, executable.path, program, sizes, ended, memories)
     except (ValueError, LookupError):
         raise KernelError("the process running the kernel wrote a report that cannot be read") from None
     may_read_output = c is not None or launch.may_scale_output or launch.adds_to_zeros
@@ -305,9 +307,19 @@ def _symbols(path: Path, kind: int) -> Iterator[tuple[str, int, int]]:
 
 
 def _observation(
-    lines: Sequence[str], path: Path, program: Program, sizes: dict[str, int], ended: str
+    lines: Sequence[str],
+    path: Path,
+    program: Program,
+    sizes: dict[str, int],
+    ended: str,
+    memories: Mapping[str, bool],
 ) -> Observation:
-    """Return the observation that the lines of a report describe."""
+    """Return the observation that the lines of a report describe.
+
+    Args:
+        memories: names of the kernel's memory other than A, B and C, and whether the kernel only writes to
+            it. Races in such memory are left out, because they do not change C.
+    """
     rows = [line.split() for line in lines]
     addresses = {int(row[1]) for row in rows if row[0] in ("site", "request")}
     for row in rows:
@@ -337,7 +349,9 @@ def _observation(
         elif row[:2] == ["fault", "crash"]:
             crashed_at = place_of[int(row[2])]
         elif row[0] == "fault":
-            faults.append(_fault(row, place_of))
+            fault = _fault(row, place_of, memories)
+            if not (fault.kind == "race" and memories.get(fault.array)):
+                faults.append(fault)
         elif row[0] == "index":
             faults.append(_index_fault(row, program))
     if ended and not any(fault.kind == "nan" for fault in faults):
@@ -402,8 +416,8 @@ _KINDS: dict[str, FaultKind] = {
 }
 
 
-def _fault(row: Sequence[str], place_of: dict[int, Place]) -> Fault:
-    """Return the fault that a row describes.
+def _fault(row: Sequence[str], place_of: dict[int, Place], memories: Mapping[str, bool]) -> Fault:
+    """Return the fault that a row describes; `memories` are those of `_observation`.
 
     A row has the words `fault KIND PC OP ARRAY SIZE OFFSET COUNT BX BY BZ TX TY TZ PC OP BX BY BZ TX TY TZ`.
     The second PC and the words after it belong to the other thread of a race.
@@ -416,7 +430,7 @@ def _fault(row: Sequence[str], place_of: dict[int, Place]) -> Fault:
         kind=_KINDS[row[1]],
         line=place.line,
         op=_op(row[3]),
-        space="global" if row[4] in ("A", "B", "C") else "shared",
+        space="global" if row[4] in ("A", "B", "C", *memories) else "shared",
         block=(bx, by, bz),
         thread=(tx, ty, tz),
         array="" if row[4] == "-" else row[4],

@@ -56,7 +56,7 @@ def encode(spec: TensorMap, address: int, rows: int, columns: int, element: Elem
     box = [spec.box_columns, spec.box_rows, spec.box_bands, 1, 1][: spec.dimensions]
     status = encode_tiled(
         ctypes.c_void_p(aligned),
-        ctypes.c_int(DATA_TYPES["uint8" if element.size_bytes == 1 else element.of_memory.name]),
+        ctypes.c_int(DATA_TYPES["uint8" if element.size_bytes == 1 else element.of_inputs.name]),
         ctypes.c_uint32(spec.dimensions),
         ctypes.c_void_p(address),
         (ctypes.c_uint64 * len(sizes))(*sizes),

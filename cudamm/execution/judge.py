@@ -13,7 +13,8 @@ from cudamm.errors import KernelError
 from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.execution.precision_judge import lower_precision_of
 from cudamm.execution.usual_causes import ONLY_ZEROS, missing_terms, unwritten_part, usual_cause
-from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, adds_to_output, terms_used
+from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, adds_to_output, terms_used, written_as_narrow
+from cudamm.kernels.method import MatrixName
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.variant import Variant
 
@@ -124,6 +125,10 @@ def _explained(
         plural = "s" * (product.size > 1)
         described = f"{int(wrong.sum())} of {product.size} element{plural} wrong, first C[{row}][{column}]"
         return dataclasses.replace(verdict, reason=described + where(wrong)).because_of(READS_EARLY)
+    narrow = written_as_narrow(run, problem) if is_product else ""
+    if narrow:
+        described = describe_wrong(product, problem, variant, wrong)
+        return dataclasses.replace(verdict, reason=described).because_of(narrow)
     adds = adds_to_output(run, _first(wrong)) if is_product and not run.plan.adds_to_zeros else ""
     described = describe_wrong(product, problem, variant, wrong, unwritten & (not adds))
     cause = adds
@@ -267,7 +272,7 @@ def describe_wrong(
     ):
         return f"{text}, {UNSET_LOCAL}"
     for name, guard in guards_of(product).items():
-        if is_filled_with(product, guard).any():
+        if is_filled_with(product, guard).any() or _holds_guard_of_inputs(product, name, problem):
             return text + f", read from beyond the edge of {name}"
     # Fewer bits make one NaN of all others, those of the guards too.
     if not (problem.element.is_integer or problem.element.is_narrow) and np.isnan(product).any():
@@ -295,6 +300,16 @@ def is_filled_with(product: Matrix, word: np.uint32) -> Matrix:
     bits = f"u{product.itemsize}"
     mask: Matrix = product.view(bits) == np.full(2, word).view(bits)[-1]
     return mask
+
+
+def _holds_guard_of_inputs(product: Matrix, name: MatrixName, problem: Problem) -> bool:
+    """Return whether an element of C is the 16-bit NaN that fills a guard of A or B, in C's wider type."""
+    a, element = problem.inputs[0], problem.element
+    if name == "C" or a.itemsize != 2 or product.itemsize == 2:
+        return False
+    guard = np.full(1, guards_of(a)[name]).view(element.dtype)[:1].astype(product.dtype)
+    quiet = np.uint32(1 << 22)  # the bit that arithmetic sets in a NaN
+    return bool((product.view(np.uint32) | quiet == guard.view(np.uint32) | quiet).any())
 
 
 def _first(mask: Matrix) -> tuple[int, int]:

@@ -67,6 +67,12 @@ For x = m 2ᵉ the error of cutting is 2¹⁻ᵖ u / m, with u uniform in [0, 1)
 uniform, and 0.69 2⁻ᵖ if m is.
 """
 
+CUT_SUM = 0.75
+"""Mean relative error of cutting a sum to p bits, in multiples of 2⁻ᵖ: half of the last place."""
+
+FEWEST_TERMS = 4
+"""Number of terms that the first tensor cores add at a time, before the sum is cut; later ones add more."""
+
 CUT_DEVIATION = 0.63
 """Standard deviation of the same error, in multiples of 2⁻ᵖ: √2 times that of one factor, which is 0.45."""
 
@@ -130,7 +136,7 @@ class Precision:
     @property
     def factor(self) -> float:
         """Return the largest error of a correct kernel, in multiples of the yardstick."""
-        if not self.element.is_narrow:
+        if not (self.element.rounds_sums or self.element.rounds_inputs):
             return FACTOR
         return FACTOR_OF_ROUNDED if self.elements >= ENOUGH_ROUNDED else FACTOR_OF_FEW
 
@@ -182,6 +188,8 @@ def describe(precision: Precision) -> str:
             f"its errors are {precision.ratio:.2g} times those of rounding C to {element.of_results.name}; "
             "sums have to be kept in float32"
         )
+    if element.keeps_sums:
+        return f"a product, a sum or C is rounded to fewer bits than {element.accumulator} has"
     bits, sum_bits = round(precision.effective_bits), round(precision.effective_sum_bits)
     text = f"errors like those of {bits}-bit products{_format_name(bits)}"
     if sum_bits in FORMATS and sum_bits != bits and not element.rounds_inputs:
@@ -247,7 +255,8 @@ def yardstick_of(
     """Return the yardstick of a sample; None for whole numbers, and if no element has terms other than 0.
 
     Sums of 16-bit and 8-bit elements are kept in float32, and each is rounded once to the type of C: that
-    error is added. Inputs of tf32 may be cut to 11 bits: that error is added too.
+    error is added. Inputs of tf32 may be cut to 11 bits: that error is added too. If C keeps the sums in
+    float32, the error of sums that tensor cores cut is added.
 
     The yardstick is the largest of three errors: that of a chain of FMAs (for float64, of products and sums),
     that of 2 to 32 interleaved chains, and the expected error of a chain in a random order. A few elements
@@ -290,6 +299,11 @@ def yardstick_of(
     if element.rounds_inputs:
         of_cutting = _errors_of_cutting(a, b, element.significant_bits, reference_high, terms_norm)
         errors.append(max(_relative_rms(error, terms_norm, chosen) for error in of_cutting))
+    if element.keeps_sums:
+        # Tensor cores cut each sum towards zero, so the errors of its steps add up.
+        growth = _growth_in_random_order(terms_norm, reference_high, k)
+        of_cuts = growth * (math.sqrt(k) / FEWEST_TERMS * CUT_SUM * float(np.finfo(of_sums).eps) / 2)
+        errors.append(_relative_rms(of_cuts, terms_norm, chosen))
     error = math.hypot(*errors)
     return Yardstick(element, reference_high, reference_low, terms_norm, chosen, error)
 

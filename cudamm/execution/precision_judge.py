@@ -11,6 +11,7 @@ import numpy as np
 from cudamm.devices.device import Run
 from cudamm.execution.case import Verdict
 from cudamm.execution.precision import (
+    RMS_OF_ROUNDING,
     SAMPLE_EDGE,
     SAMPLE_ELEMENTS,
     Precision,
@@ -82,7 +83,10 @@ class PrecisionJudge:
         """Return whether the products have a precision: whole numbers are exact."""
         problem = self._problem
         keeps_sums_narrow = problem.of_sums.rounds_sums  # the yardstick is for sums in float32
-        return not (problem.element.is_integer or keeps_sums_narrow) and problem.scale == UNSCALED
+        # Sums that tensor cores add with few bits have errors like those of 16-bit sums.
+        adds_few_bits = problem.element.keeps_sums and problem.partial_sum_error > 0
+        has_none = problem.element.is_integer or keeps_sums_narrow or adds_few_bits
+        return not has_none and problem.scale == UNSCALED
 
     def precision_of(
         self, sampled: SampledProduct, problem: Problem, rows: Matrix, columns: Matrix
@@ -145,7 +149,11 @@ def lower_precision_of(product: Matrix, problem: Problem, method: Method) -> str
     precision = judge.precision_of(sampled_product(problem, product, rows, columns), problem, rows, columns)
     if precision is None:
         return ""
-    if problem.element.rounds_sums:  # beyond its bound, a product needs no further evidence
+    if problem.element.keeps_sums:
+        of_narrow_sums = RMS_OF_ROUNDING * 2.0**-problem.element.significant_bits * math.sqrt(problem.shape.k)
+        is_near = precision.rms_error <= MOST_PER_ROOT_OF_TERMS * of_narrow_sums
+        is_known = precision.is_lower and is_near
+    elif problem.element.rounds_sums:  # beyond its bound, a product needs no further evidence
         most = MOST_PER_ROOT_OF_TERMS * math.sqrt(problem.shape.k)
         is_known = LEAST_OF_NARROW_SUMS <= precision.ratio <= most
     else:
@@ -180,7 +188,9 @@ def _place(method: Method, types: Sequence[str]) -> str:
 def _described(precision: Precision, problem: Problem, method: Method | None) -> str:
     name = f" {FORMAT_OF_TYPE[problem.element.of_results.name]}" if problem.element.rounds_sums else ""
     advice = (
-        "" if problem.allowed_precision else f" (if that is meant, allow it with --allow-precision{name})"
+        ""
+        if problem.allowed_precision or problem.element.keeps_sums
+        else f" (if that is meant, allow it with --allow-precision{name})"
     )
     types = [t for e in ELEMENT_TYPES.values() if e.is_narrow for t in (e.c_name, *e.other_c_names)]
     place = _place(method, [t for t in types if t != "float"]) if method is not None else ""

@@ -475,6 +475,13 @@ def _of_values(run: Run, problem: Problem) -> str:
     factor = _factor(product, problem)
     if factor is not None:
         return f"C is {factor:g} times the product"
+    if problem.element.is_integer:
+        for bits in (8, 16):
+            kept = (reference + 2.0 ** (bits - 1)) % 2.0**bits - 2.0 ** (bits - 1)
+            if (product == kept).all():
+                return (
+                    f"C has the last {bits} bits of the product: the sum is kept in a variable of {bits} bits"
+                )
     if problem.input_kind == "integers":
         return ""
     if (product == np.rint(product)).all() and np.abs(product).max() < LARGEST_EXACT:
@@ -527,5 +534,6 @@ _ROUNDINGS: dict[str, tuple[tuple[str, Any], ...]] = {
     "float32": _NARROW,
     "float64": (("float32", lambda matrix: matrix.astype(np.float32).astype(np.float64)), *_NARROW),
     "float16": _NARROW[1:],
+    "float16_to_float32": _NARROW[1:],
     "tf32": _NARROW[1:],
 }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
-from cudamm.devices.device import Run
+from cudamm.devices.device import GUARD_BYTES, Run
 from cudamm.errors import KernelError
 from cudamm.kernels.problem import Matrix, Problem
 
@@ -12,6 +14,13 @@ MOST_WORK = 2**27
 """Maximum number of multiplications in all launches together; each k takes two launches."""
 
 ADDS_TO_OUTPUT = "it adds to what C held before: C has to be set to zero first"
+
+
+LEAST_ROUNDED = 2.0**-24
+"""Largest error of rounding numbers below the normal range of float16."""
+
+MOST_SECONDS = 3.0
+"""Longest duration of all launches together that `terms_used` may take, in seconds."""
 
 
 def adds_to_output(run: Run, element: tuple[int, int]) -> str:
@@ -34,6 +43,29 @@ def adds_to_output(run: Run, element: tuple[int, int]) -> str:
     return ADDS_TO_OUTPUT if adds else ""
 
 
+def written_as_narrow(run: Run, problem: Problem) -> str:
+    """Return a message if C holds the product in the 16-bit type of A and B, packed; empty if it does not.
+
+    The memory of C is that of the last launch.
+    """
+    element, (m, n) = problem.element, (problem.shape.m, problem.shape.n)
+    if not (element.keeps_sums and element.size_bytes == 2):
+        return ""
+    packed = run.region("C")[GUARD_BYTES:][: run.matrices["C"].size * element.size_bytes].view(element.dtype)
+    reference = problem.reference[0]
+    with np.errstate(invalid="ignore", over="ignore"):  # a wrong product may hold any bits
+        product = run.layouts["C"].matrix_in(packed)[:m, :n].astype(np.float64)
+        error, rounding = np.abs(product - reference), 2.0**-element.significant_bits
+        is_product = (error <= problem.error_bound + np.abs(reference) * rounding + LEAST_ROUNDED).all()
+    if not is_product:
+        return ""
+    of_results = element.of_results
+    return (
+        f"the kernel writes C in {element.of_inputs.name}, {element.size_bytes} bytes for each element, and "
+        f"C is declared in {of_results.name}, {of_results.size_bytes} bytes"
+    )
+
+
 def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:
     """Return which A[row][k] and B[k][column] the kernel adds up for C[row][column], and how often.
 
@@ -54,6 +86,11 @@ def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:
     a, b = run.matrices["A"], run.matrices["B"]
     row, column = element
     try:
+        begin = time.monotonic()
+        _uses(run, (row, 0), None, element)
+        if (time.monotonic() - begin) * 2 * k_count > MOST_SECONDS:
+            run.load(a, b)
+            return ""
         uses_of_a = [_uses(run, (row, k), None, element) for k in range(k_count)]
         uses_of_b = [_uses(run, None, (k, column), element) for k in range(k_count)]
         run.load(a, b)

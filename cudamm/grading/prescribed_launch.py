@@ -19,6 +19,7 @@ from cudamm.kernels.header import ARRAY_FILE, TENSOR_MAP, Overrides, parse_metho
 from cudamm.kernels.launch_plan import check, is_decimal, plan
 from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES, ElementType, Method
 from cudamm.kernels.parameter_types import (
+    REAL_LETTERS,
     TENSOR_MAP_LETTER,
     TENSOR_MAP_POINTER_LETTER,
     each_format,
@@ -207,7 +208,7 @@ class PrescribedLaunch:
         elif argument in MATRICES or argument.startswith(TENSOR_MAP):
             refuse("which is a number: pass M, N, K or another number")
         elif is_decimal(argument):
-            if letter not in "fd":
+            if letter not in REAL_LETTERS:
                 refuse("which is a whole number")
         elif argument.lower() not in UNSCALED.names:
             try:

@@ -26,6 +26,11 @@ class FileArray:
     digest: str
     content: bytes = field(repr=False, compare=False)
 
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of the numbers."""
+        return len(self.content)
+
 
 def read_array(path: Path) -> FileArray:
     """Read a file that `numpy.save` has written. Raise UsageError if it is missing or contains no numbers."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from cudamm.errors import UsageError
 from cudamm.kernels.input_kinds import AnyKind, has_kind
 from cudamm.kernels.lower_precision import LowerPrecision, is_meaningful
-from cudamm.kernels.method import ELEMENT_TYPES, EXACT_PRODUCTS, ElementType, Method
+from cudamm.kernels.method import ELEMENT_TYPES, ElementType, Method
 from cudamm.kernels.variant import Variant, check_count
 from cudamm.source.expression import Expression, parse_condition
 
@@ -54,7 +54,9 @@ def cases(
         if elements:
             return elements
         supported = [ELEMENT_TYPES[name] for name in method.element_types]
-        return [e for e in supported if has_kind(e, inputs)] or supported if all_types else supported[:1]
+        # Of a generic kernel, types that keep the sums in C are tried on request: its code is the same.
+        tried = [e for e in supported if has_kind(e, inputs) and not e.keeps_sums]
+        return tried or supported if all_types else supported[:1]
 
     check_count(len(shapes) * sum(len(types_of(variant.method)) for variant in variants), "cases")
     of_types = elements or list(ELEMENT_TYPES.values())
@@ -210,7 +212,7 @@ def _element(name: str) -> ElementType:
         return ELEMENT_TYPES[name]
     if "," in name:
         raise UsageError(f"“{name}” is not one element type: name each by itself")
-    types = [ELEMENT_TYPES[exact] for exact in EXACT_PRODUCTS]
+    types = [element for element in ELEMENT_TYPES.values() if element.of_inputs == element]
     other_names = {other: e.name for e in types for other in (e.c_name, *e.other_c_names)}
     other_names |= {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
     other_names |= dict.fromkeys(("fp8", "float8", "e4m3", "fp8_e4m3"), "float8_e4m3")

@@ -30,12 +30,19 @@ from cudamm.kernels.parameter_types import is_number, matrix_types
 from cudamm.kernels.sibling_constants import sibling_constants
 from cudamm.source.c_text import function_of, kernels_in, with_values, without_comments
 from cudamm.source.device_code import compiled_code, instantiations, qualified
-from cudamm.source.expression import Expression, parse, parse_conditions, parse_list, split_at_commas
+from cudamm.source.expression import (
+    SCRATCH,
+    Expression,
+    parse,
+    parse_conditions,
+    parse_list,
+    split_at_commas,
+)
 from cudamm.source.included_files import folders_of, included_files, line_directive, with_own_headers
 from cudamm.source.input_file import read_input
 from cudamm.source.preprocessed import preprocessed
 
-KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c")
+KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".cxx", ".c")
 """Endings of the names of kernel files; a .cpp file without `__global__` is a host function."""
 
 _ONCE = (
@@ -64,6 +71,8 @@ TENSOR_MAP = "tensor_map("
 """The beginning of an argument that is a tensor map, such as `tensor_map(B, BK, BN)`."""
 ARRAY_FILE = "file("
 """The beginning of an argument that is an array in a file, such as `file(order.npy)`."""
+SCRATCH_BYTES = 8
+"""Bytes of `scratch` for each element of the largest matrix, or for each thread if there are more threads."""
 PADDED_COPY = "padded("
 """The beginning of an argument that is memory for a copy of a matrix, such as `padded(B)`."""
 HOPPER = "sm_90"
@@ -202,6 +211,12 @@ def parse_method(
                 for constant in taken
             ]
     arguments = tuple(split_at_commas(fields.get("args", "M, N, K, A, B, C")))
+    if SCRATCH in arguments:
+        remarks.append(
+            f"{entry} gets memory of its own for each argument {SCRATCH}, to which it may only write: "
+            f"{SCRATCH_BYTES} bytes for each element of the largest matrix, or for each thread if these "
+            "are more"
+        )
     types = _words(fields.get("types", ""))
     plain = without_comments(code)
     if not types and (language == "python" or _names_type("element", plain, entry)):
@@ -361,38 +376,31 @@ def _element_type(
     Args:
         of_inputs: the C types of A and B.
         of_results: that of C.
+
+    Raises:
+        UsageError: no element type has these types of A, B and C.
     """
-    for element in ELEMENT_TYPES.values():
-        result = element.of_results
-        if not element.result or element.c_name not in c_types:
-            continue
-        if list(of_inputs) != [element.c_name]:
-            raise UsageError(
-                f"{path}: a kernel with matrices of {element.c_name} needs this type for A and B, and "
-                f"{result.c_name} for C; A, B and C are declared as {' and '.join(c_types)}"
-            )
-        if set(of_results) <= {result.c_name, *result.other_c_names}:
-            return element.name
-        raise UsageError(
-            f"{path}: C must have the type {result.c_name} if A and B have {element.c_name}, and has "
-            f"{' and '.join(of_results)}"
-        )
-    types = [ELEMENT_TYPES[name] for name in ONE_TYPE]
-    names = {name: e.name for e in types for name in (e.c_name, *e.other_c_names)}
-    found = list(dict.fromkeys(names[c_type] for c_type in c_types if c_type in names))
-    others = set(c_types) - names.keys()
-    for c_type in sorted(others):
+    types = [ELEMENT_TYPES[name] for name in EXACT_PRODUCTS]
+    known = {name: e for e in types if e.of_inputs == e for name in (e.c_name, *e.other_c_names)}
+    for c_type in sorted(set(c_types) - known.keys()):
         if _NOT_SUPPORTED.fullmatch(c_type) or is_number(c_type):
             raise UsageError(f"{path}: cudamm cannot run kernels with matrices of {c_type} yet")
-    if len(found) > 1:
-        raise UsageError(
-            f"{path}: A, B and C must have one type, and are declared as {' and '.join(c_types)}"
-        )
-    return found[0] if found else "float32"
+    inputs, results = ({known[name] for name in of if name in known} for of in (of_inputs, of_results))
+    if len(inputs) > 1:
+        raise UsageError(f"{path}: A and B must have one type, and are declared as {' and '.join(of_inputs)}")
+    of_these = [e for e in types if not inputs or e.of_inputs in inputs]
+    for element in of_these:
+        if not results or element.of_results in results:
+            return element.name if inputs or results else "float32"
+    allowed = " or ".join((*e.of_results.other_c_names, e.of_results.c_name)[0] for e in of_these)
+    raise UsageError(
+        f"{path}: C is declared as {' and '.join(of_results)}; with A and B of {of_inputs[0]} cudamm runs "
+        f"kernels whose C is {allowed}"
+    )
 
 
 _NOT_SUPPORTED = re.compile(r"(?:__)?half2|(?:__)?nv_bfloat162|__nv_fp[468]\w*")
-"""Types of CUDA's headers that no element type of cudamm has; `_element_type` takes `__nv_fp8_e4m3` first."""
+"""Types of CUDA's headers that no element type of cudamm has, unless `_element_type` knows the type."""
 
 
 def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[str, list[str]]]:

@@ -50,7 +50,7 @@ def check_kind(element: ElementType, kind: AnyKind) -> None:
 
 def usual_kind(dtype: str) -> InputKind:
     """Return the kind of inputs of versions whose results do not name it."""
-    return "integers" if dtype == "int32" else "uniform"
+    return "integers" if dtype in ("int32", "int8") else "uniform"
 
 
 def unusual_inputs(dtype: str, kind: AnyKind) -> str:

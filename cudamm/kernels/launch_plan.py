@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from cudamm.errors import RequirementError, UsageError
 from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.array_file import FileArray, read_array
-from cudamm.kernels.header import ARRAY_FILE, TENSOR_MAP
+from cudamm.kernels.header import ARRAY_FILE, SCRATCH_BYTES, TENSOR_MAP
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, MatrixName, Method
 from cudamm.kernels.problem import UNSCALED, Scale, Shape, check_size
 from cudamm.kernels.variant import Variant
-from cudamm.source.expression import parse, split_at_commas
+from cudamm.source.expression import SCRATCH, parse, split_at_commas
 
 Extents = tuple[int, int, int]
 
@@ -78,7 +78,14 @@ class StructValue:
     members: tuple[PlainArgument, ...]
 
 
-Argument = PlainArgument | TensorMap | FileArray | StructValue
+@dataclass(frozen=True)
+class Scratch:
+    """An argument that is memory to which a kernel only writes, filled with zeros when it is allocated."""
+
+    size_bytes: int
+
+
+Argument = PlainArgument | TensorMap | FileArray | Scratch | StructValue
 
 
 @dataclass(frozen=True)
@@ -170,7 +177,7 @@ class Launch:
         for argument in self.arguments:
             if isinstance(argument, StructValue):
                 plain += argument.members
-            elif not isinstance(argument, TensorMap | FileArray):
+            elif not isinstance(argument, TensorMap | FileArray | Scratch):
                 plain.append(argument)
         return plain
 
@@ -204,13 +211,24 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
     shared_bytes = method.shared_bytes.whole(names)
     if shared_bytes < 0:
         raise UsageError(f"{variant}: shared-bytes is {shared_bytes}, and must not be negative")
+    block = single if not method.is_kernel else variant.extents("threads", method.threads, names)
+    grid = single if not method.is_kernel else variant.extents("grid", method.grid, names)
+    scratch = Scratch(
+        SCRATCH_BYTES
+        * max(
+            padded.m * padded.n, padded.m * padded.k, padded.k * padded.n, math.prod(block) * math.prod(grid)
+        )
+    )
     return Launch(
         shape=padded,
-        block=single if not method.is_kernel else variant.extents("threads", method.threads, names),
-        grid=single if not method.is_kernel else variant.extents("grid", method.grid, names),
+        block=block,
+        grid=grid,
         shared_bytes=shared_bytes,
         constants=tuple((name, value.whole(names)) for name, value in method.constants),
-        arguments=tuple(_argument(variant, text, names, scale) for text in method.arguments),
+        arguments=tuple(
+            scratch if text == SCRATCH else _argument(variant, text, names, scale)
+            for text in method.arguments
+        ),
         column_major=method.column_major,
         adds_to_zeros=method.adds_to_zeros,
         is_dependent=method.dependent_launch,

@@ -38,7 +38,8 @@ class ElementType:
     """A type of matrix elements.
 
     Attributes:
-        name: the name in options and JSON, which is NumPy's if NumPy has the type.
+        name: the name in options and JSON, which is NumPy's if NumPy has the type; `float16_to_float32` names
+            the type of C too, because float16 is the name of the type in which C is float16.
         c_name: the C type that replaces `element` in a source.
         size_bytes: size of one element.
         significant_bits: number of bits of the fraction, with the leading one, that a kernel has to multiply;
@@ -82,9 +83,24 @@ class ElementType:
         return self.of_sums != self.of_results
 
     @property
+    def keeps_sums(self) -> bool:
+        """Return whether C has the wider type in which sums of narrow factors are kept."""
+        return self.is_narrow and not (self.rounds_inputs or self.rounds_sums)
+
+    @property
+    def of_products(self) -> ElementType:
+        """Return the type whose name stands for the rate of the units that multiply the elements."""
+        return self.of_inputs if self.keeps_sums else self
+
+    @property
     def of_memory(self) -> ElementType:
         """Return the type that the matrices have in memory."""
         return ELEMENT_TYPES[self.in_memory or self.name]
+
+    @property
+    def of_inputs(self) -> ElementType:
+        """Return the type that is named after the elements of A and B: float16 for float16_to_float32."""
+        return next(element for element in ELEMENT_TYPES.values() if element.c_name == self.c_name)
 
     @property
     def of_results(self) -> ElementType:
@@ -106,14 +122,15 @@ class ElementType:
         """Return NumPy's type of the elements."""
         import numpy  # most commands read methods and make no matrices
 
-        if self.name in ("bfloat16", "float8_e4m3"):
+        name = self.of_inputs.name
+        if name in ("bfloat16", "float8_e4m3"):
             import ml_dtypes  # which adds them to NumPy's types
 
             # CUDA's type has no infinities; the package calls it float8_e4m3fn, and another type float8_e4m3.
-            added = ml_dtypes.bfloat16 if self.name == "bfloat16" else ml_dtypes.float8_e4m3fn
+            added = ml_dtypes.bfloat16 if name == "bfloat16" else ml_dtypes.float8_e4m3fn
             of_package: np.dtype[Any] = numpy.dtype(added)
             return of_package
-        return numpy.dtype(self.in_memory or self.name)
+        return numpy.dtype(name)
 
 
 ELEMENT_TYPES = {
@@ -126,23 +143,28 @@ ELEMENT_TYPES = {
         ElementType("bfloat16", "__nv_bfloat16", 2, 8, "float32", "cuda_bf16.h", ("nv_bfloat16",)),
         ElementType("tf32", "float", 4, 11, "float32", in_memory="float32"),
         ElementType("float8_e4m3", "__nv_fp8_e4m3", 1, 4, "float32", "cuda_fp8.h", result="bfloat16"),
+        ElementType(
+            "float16_to_float32", "__half", 2, 11, "float32", "cuda_fp16.h", ("half",), result="float32"
+        ),
+        ElementType(
+            "bfloat16_to_float32", "__nv_bfloat16", 2, 8, "float32", "cuda_bf16.h", ("nv_bfloat16",),
+            result="float32",
+        ),
+        ElementType(
+            "float8_e4m3_to_float32", "__nv_fp8_e4m3", 1, 4, "float32", "cuda_fp8.h", result="float32"
+        ),
+        ElementType("int8", "signed char", 1, 0, "int32", other_c_names=("char", "int8_t"), result="int32"),
     )
-}
+}  # fmt: skip
 
 FULL_WIDTH = tuple(name for name, element in ELEMENT_TYPES.items() if not element.is_narrow)
 """Names of the types whose sums are kept in the type itself."""
 
 EXACT_PRODUCTS = tuple(name for name, element in ELEMENT_TYPES.items() if not element.rounds_inputs)
-"""Names of the types whose elements are multiplied as they are. Each has a C type of its own."""
+"""Names of the types whose elements are multiplied as they are."""
 
 ONE_TYPE = tuple(name for name in EXACT_PRODUCTS if not ELEMENT_TYPES[name].result)
 """Names of the types of EXACT_PRODUCTS in which C has the type of A and B."""
-
-
-def dtype_of_results(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return NumPy's type of C if A and B have a type."""
-    of_inputs = next(element for element in ELEMENT_TYPES.values() if element.dtype == dtype)
-    return of_inputs.of_results.dtype
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,18 @@ from cudamm.source.struct_members import Member, Struct, find_struct
 
 _FORMATS = {
     "bool": "?", "char": "b", "short": "h", "int": "i", "long": "l", "long long": "q",
-    "float": "f", "double": "d",
+    "float": "f", "double": "d", "half": "e", "__half": "e", "nv_bfloat16": "E", "__nv_bfloat16": "E",
     "int8_t": "b", "int16_t": "h", "int32_t": "i", "int64_t": "q", "ptrdiff_t": "q", "ssize_t": "q",
     "uint8_t": "B", "uint16_t": "H", "uint32_t": "I", "uint64_t": "Q", "size_t": "Q",
     "uchar": "B", "ushort": "H", "uint": "I", "ulong": "L",
 }  # fmt: skip
-"""C types with their letters in the struct module; `unsigned` makes a letter upper case."""
+"""C types with their letters in the struct module; `unsigned` makes a letter upper case.
+
+The struct module has no bfloat16, whose letter here is `E`.
+"""
+
+REAL_LETTERS = "efdE"
+"""Letters of the real numbers."""
 
 TENSOR_MAP_LETTER = "T"
 """Letter of a tensor map passed by value; the struct module has none."""
@@ -286,7 +292,7 @@ def constant_format(code: str, name: str, element: ElementType) -> tuple[str, st
         if declared:
             is_simple = re.fullmatch(r"[\w\s]+", declared)
             letter = _resolve(_named_types(code), c_type, element) if is_simple else ""
-            if letter in ("", TENSOR_MAP_LETTER, "f", "d"):
+            if letter in ("", TENSOR_MAP_LETTER, *REAL_LETTERS):
                 raise UsageError(
                     f"“constant: {name}” cannot be set: it has to be one whole number, and is declared as "
                     f"“{' '.join(statement.split())}”"
@@ -308,9 +314,9 @@ def _resolve(
     if base != "int":
         base = " ".join(word for word in base.split() if word != "int")
     if base == "element" and element is not None:
-        base = element.c_name
+        return _resolve(types, element.c_name.split(), None)
     if base == "result" and element is not None and element.result:
-        base = element.of_results.c_name
+        return _resolve(types, element.of_results.c_name.split(), None)
     base = base or ("int" if words else "")
     if base == "CUtensorMap":
         return TENSOR_MAP_LETTER

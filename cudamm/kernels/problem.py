@@ -201,15 +201,17 @@ class Problem:
     def _largest_whole(self) -> int:
         """Return the largest absolute value of a whole number of A and B.
 
-        In draws other than 0 they are as large as int32 allows, so that no product of bytes or in float32 is
-        right.
+        In draws other than 0 they are as large as the type allows, so that for int32 no product of bytes or
+        in float32 is right.
+
         Those of float8_e4m3 are at most 16, up to which it has every whole number.
         """
         room = self._largest_sum - abs(self.scale.beta) * LARGEST_WHOLE
         of_product = room / max(1.0, abs(self.scale.alpha)) / self.shape.k
         most = math.isqrt(max(1, int(of_product)))
         if self.element.is_integer:
-            return most if self.draw else min(LARGEST_WHOLE, most)
+            largest_of_type = 2 ** (8 * self.element.size_bytes - 1) - 1
+            return min(most, largest_of_type) if self.draw else min(LARGEST_WHOLE, most)
         largest_exact: int = 2**self.element.significant_bits
         return min(LARGEST_WHOLE, largest_exact, most)
 
@@ -302,7 +304,7 @@ class Problem:
     @property
     def partial_sum_error(self) -> float:
         """Return the largest error of the short sums that tensor cores add with few bits."""
-        return 0.0 if self.is_exact else PARTIAL_SUMS.get(self.element.name, 0.0)
+        return 0.0 if self.is_exact else PARTIAL_SUMS.get(self.element.of_inputs.name, 0.0)
 
     @property
     def product_error(self) -> float:

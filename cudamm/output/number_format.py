@@ -54,7 +54,7 @@ def published_amount(value: float) -> str:
 
 def rate_unit(dtype: str) -> str:
     """Return the unit of a rate: operations on whole numbers are not floating-point operations."""
-    return "Gop/s" if dtype == "int32" else "GFLOP/s"
+    return "Gop/s" if dtype in ("int32", "int8") else "GFLOP/s"
 
 
 def parameters(params: Mapping[str, int | str]) -> str:

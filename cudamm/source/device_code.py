@@ -339,7 +339,7 @@ def _declaration(text: str, start: int, scope: str, known: _Words) -> _Declarati
     head = _head(text)
     words = _WORD.findall(head)
     uses = frozenset(_WORD.findall(text))
-    if not words or (words[:2] == ["using", "namespace"] and words[-1] in known.namespaces):
+    if not words or (words[:2] == ["using", "namespace"] and not known.namespaces.isdisjoint(words[2:])):
         return None
     if words[0] == "using" and "=" not in head and words[1:2] != ["namespace"]:
         return _Declaration(start, end, frozenset(_LAST_NAME.findall(head)), uses, scope)

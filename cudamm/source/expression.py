@@ -19,6 +19,9 @@ from typing import Any
 
 from cudamm.errors import UsageError
 
+SCRATCH = "scratch"
+"""The word in a list of arguments for a pointer to memory to which the kernel only writes."""
+
 LARGEST_TEXT = 500
 """Maximum length of an expression in characters."""
 

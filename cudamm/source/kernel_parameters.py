@@ -14,10 +14,10 @@ from cudamm.source.parsed_source import all_of, declared_name, text_of
 _OTHER_TASKS = re.compile(r"init|fill|random|rand(?!om)|check|verify|valid|compare|diff|print")
 """Words in the names of kernels that accompany a product."""
 
-_SUM = re.compile(r"fma|mma|\bmad|atomicAdd|\basm\b|__dp[24]a|reduce|__shfl|(\b\w+)\s*=\s*\1\s*\+")
+_SUM = re.compile(r"fma|mma|\bmad|atomicAdd|\basm\b|__dp[24]a|__hadd|reduce|__shfl|(\b\w+)\s*=\s*\1\s*\+")
 """Functions that add up products or sums, and `sum = sum + …`."""
 
-_REAL = frozenset({"float", "double", "half", "__half"})
+_REAL = frozenset({"float", "double", "half", "__half", "nv_bfloat16", "__nv_bfloat16"})
 
 
 @dataclass(frozen=True)

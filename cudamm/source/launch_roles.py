@@ -5,18 +5,20 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from tree_sitter import Node
 
 from cudamm.source.around_launch import is_transposed
 from cudamm.source.c_definitions import Function, SourceFile, flat_name
 from cudamm.source.c_numbers import Translation, constant_values, constants
-from cudamm.source.expression import evaluated, parse
+from cudamm.source.expression import SCRATCH, evaluated, parse
+from cudamm.source.extra_pointers import only_written
 from cudamm.source.host_code import LaunchStatement, allocations, first_name, size_name
 from cudamm.source.kernel_body import KernelBody, MatrixUse
-from cudamm.source.kernel_parameters import kernel_parameters
+from cudamm.source.kernel_parameters import KernelParameter, kernel_parameters
 from cudamm.source.matrix_roles import (
     DIMENSIONS,
     STRONG,
@@ -43,6 +45,7 @@ _SMALLEST_SIZE = 16
 
 _TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
 """The flat name of `A.size(0)` and `A.sizes()[0]`, with the tensor and the dimension."""
+_WHOLE = re.compile(r"\b(int|unsigned|long|short|u?int\d+_t|size_t|ptrdiff_t)\b")
 
 _OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular matrix"}
 """What kernels multiply that have certain words in their names."""
@@ -69,6 +72,7 @@ class LaunchRoles:
         same: the variable that a member of a struct has its value from.
         batches: names of numbers of products, such as `batch` in `batch * M * N`.
         literal_sizes: names for the sizes that the launch passes as numbers, by the kernel's parameter.
+        scratch: the pointers beside A, B and C, to which the kernel only writes.
     """
 
     def __init__(self, file: SourceFile, statement: LaunchStatement, kernel: Function) -> None:
@@ -83,6 +87,7 @@ class LaunchRoles:
         self.same: dict[str, str] = {}
         self.batches: set[str] = set()
         self.literal_sizes: dict[str, str] = {}
+        self.scratch: frozenset[str] = frozenset()
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
 
     def find(self) -> None:
@@ -105,8 +110,9 @@ class LaunchRoles:
         matrices = [p for p in self.parameters if p.is_matrix]
         passed = [first_name(self.passed(p.name)) for p in matrices]
         if len(matrices) > 3:
-            pointers = ", ".join(p.name for p in matrices)
-            raise NoProduct(f"{self.kernel.name} has more than three pointers: {pointers}")
+            self.scratch = self._find_scratch(matrices)
+            matrices = [p for p in matrices if p.name not in self.scratch]
+            passed = [first_name(self.passed(p.name)) for p in matrices]
         written = [p.name for p in matrices if p.is_pointer and self.raw_uses[p.name].is_written]
         writable = [p.name for p in matrices if not p.is_const]
         output = next((found[0] for found in (writable, written) if len(found) == 1), "")
@@ -120,6 +126,62 @@ class LaunchRoles:
         output = output or (written or named or names)[-1]
         inputs = [name for name in names if name != output]
         self.letters = dict(zip((*inputs, output), "ABC", strict=True))
+
+    def _find_scratch(self, matrices: Sequence[KernelParameter]) -> frozenset[str]:
+        """Return the pointers beside A, B and C, of more than three, to which the kernel only writes.
+
+        Raises:
+            NoProduct: the kernel reads one of them, or it is not known which pointers are A, B and C.
+        """
+        names = [p.name for p in matrices]
+        written = only_written(self.kernel, [p.name for p in matrices if p.is_pointer and not p.is_const])
+        letters = self._three_letters(names, written)
+        pointers = f"{self.kernel.name} has more than three pointers: {', '.join(names)}"
+        if not letters:
+            raise NoProduct(pointers)
+        read = [name for name in names if name not in letters and name not in written]
+        if not read:
+            return frozenset(names) - letters.keys()
+        are_sizes = all(_WHOLE.search(self._declaration(name)) for name in read)
+        sizes = "take the sizes as numbers, as in “int M, int N, int K”, or " if are_sizes else ""
+        end = "-{M}x{N}x{K}.npy)" if are_sizes else ".npy)"
+        known = dict.fromkeys(written, SCRATCH) | letters | {name: f"file({name}{end}" for name in read}
+        roles = {p.name: "".join([*roles_in_name(p.name)][:1]) for p in self.parameters if p.is_whole_number}
+        arguments = ", ".join(known.get(p.name) or roles.get(p.name) or p.name for p in self.parameters)
+        raise NoProduct(
+            f"{self.kernel.name} reads {', '.join(read)} beside A, B and C; {sizes}save what it reads there "
+            f"with numpy.save, and name the file in --args, as in '{arguments}', together with --threads and "
+            "--grid"
+        )
+
+    def _three_letters(self, names: Sequence[str], written: Sequence[str]) -> dict[str, str]:
+        """Return which of more than three pointers are A, B and C; nothing if it is not known.
+
+        Args:
+            written: those to which the kernel only writes.
+        """
+        telling = names, [first_name(self.passed(name)) for name in names]
+        for each in telling:
+            pairs = list(zip(names, each, strict=True))
+            triples = [(triple, matrix_letters([x for _, x in triple])) for triple in combinations(pairs, 3)]
+            named = [(triple, letters) for triple, letters in triples if letters]
+            if len(named) == 1:
+                triple, letters = named[0]
+                return {name: letter for (name, _), letter in zip(triple, letters, strict=True)}
+        uses = {name: self.raw_uses[name] for name in names if name in self.raw_uses}
+        inputs = [name for name in names if name not in written]
+        by_name = [name for name in written if _OUTPUT.match(name)]
+        by_index = [name for name in written if uses[name].multiplied]
+        output = next((found[0] for found in (by_name, by_index) if len(found) == 1), "")
+        if len(inputs) != 2 or not output:
+            in_two_dimensions = [name for name, use in uses.items() if use.strides or use.multiplied]
+            outputs = [name for name in in_two_dimensions if uses[name].is_written]
+            output = outputs[0] if len(outputs) == 1 else ""
+            inputs = [name for name in in_two_dimensions if name != output]
+        return dict(zip((*inputs, output), "ABC", strict=True)) if len(inputs) == 2 and output else {}
+
+    def _declaration(self, parameter: str) -> str:
+        return text_of(self.kernel.parameters[self.kernel.parameter_names.index(parameter)])
 
     def passed(self, parameter: str) -> Node:
         """Return what the launch passes for a parameter."""

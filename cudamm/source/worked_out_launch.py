@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from cudamm.source.around_launch import conditions_of, is_filled, is_from_elsewhere, required_multiples
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
-from cudamm.source.expression import evaluated, parse, split_at_commas
+from cudamm.source.expression import SCRATCH, evaluated, parse, split_at_commas
 from cudamm.source.fitting_launch import FittingLaunch
 from cudamm.source.host_code import LaunchStatement, first_name, launches, size_name
 from cudamm.source.kernel_parameters import may_be_product
@@ -378,6 +378,8 @@ class _Launch:
             return "{" + ", ".join(members) + "}"
         if letter:
             return letter
+        if parameter.name in self.found.scratch:
+            return SCRATCH
         if parameter.is_scale:
             return parameter.name.lower()
         if parameter.is_real:

@@ -45,7 +45,7 @@ from cudamm.kernels.architecture import find_architecture
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find, ladder
 from cudamm.kernels.launch_plan import Launch, Limits, plan, unsupported_reason
-from cudamm.kernels.method import ELEMENT_TYPES, Method
+from cudamm.kernels.method import ELEMENT_TYPES, ElementType, Method
 from cudamm.kernels.problem import Problem, Shape, parse_shape
 from cudamm.kernels.variant import Traffic, Variant, variants
 from cudamm.output.roofline_table import drawing_of
@@ -391,15 +391,17 @@ class _Device(Device[str]):
         return [program.text]
 
     def open(self, program: Any, compiled: str, launch: Launch, a: np.ndarray, b: np.ndarray) -> Run:
-        return _Run(self, launch, a, b)
+        return _Run(self, launch, program.element, a, b)
 
     def free_bytes(self) -> int:
         return 2**40
 
 
 class _Run(Run):
-    def __init__(self, device: _Device, launch: Launch, a: np.ndarray, b: np.ndarray) -> None:
-        super().__init__(launch, a, b)
+    def __init__(
+        self, device: _Device, launch: Launch, element: ElementType, a: np.ndarray, b: np.ndarray
+    ) -> None:
+        super().__init__(launch, element, a, b)
         self.device = device
         self.memory = {name: guarded(name, matrix) for name, matrix in self.matrices.items()}
         self.load(a, b)

@@ -62,6 +62,8 @@ def test_types_devices_and_files_are_completed(complete) -> None:
         "plain,float64",
         "plain,float16",
         "plain,float8_e4m3",
+        "plain,float16_to_float32",
+        "plain,float8_e4m3_to_float32",
     ]
     assert complete("bench", "--device", "c") == ["plain,cpu"]
     assert complete("bench", "--kernel", "my") == ["file,my"]

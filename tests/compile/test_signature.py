@@ -89,7 +89,30 @@ def test_parameter_lists_are_parsed(parameters: str, expected: str) -> None:
     assert formats(parameters + "\n") == expected
 
 
+@pytest.mark.parametrize(
+    ("c_type", "letter", "number", "bits"),
+    [
+        ("half", "e", 1.0, 0x3C00), ("__half", "e", -0.5, 0xB800), ("const half", "e", 65504.0, 0x7BFF),
+        ("__nv_bfloat16", "E", 1.0, 0x3F80), ("nv_bfloat16", "E", -2.5, 0xC020),
+        ("nv_bfloat16", "E", 1 + 2**-8, 0x3F80), ("nv_bfloat16", "E", 1 + 3 * 2**-8, 0x3F82),
+    ],
+)  # fmt: skip
+def test_numbers_of_16_bits_are_passed_as_their_bits(
+    c_type: str, letter: str, number: float, bits: int
+) -> None:
+    """PyCUDA packs arguments with a copy of the struct module that has no letter for half."""
+    assert formats(f"int n, {c_type} x, float *C") == f"i{letter}P"
+    packed = packed_formats(f"i{letter}P")
+    assert packed == "iHP"
+    assert struct.calcsize(packed) == 16
+    assert passed_value(letter, number, {}) == bits
+    inner = passed_value(f"{{P{letter}}}", StructValue(("C", number)), {"C": 64})
+    assert inner == struct.pack("PH0P", 64, bits)
+
+
 def test_element_is_the_compiled_type() -> None:
+    assert formats("element alpha, element *C", element=ELEMENT_TYPES["float16"]) == "eP"
+    assert formats("element alpha, result *C, result beta", element=ELEMENT_TYPES["int8"]) == "bPi"
     assert formats("element alpha, element *C", element=FLOAT32) == "fP"
     assert formats("element alpha, element *C", element=FLOAT64) == "dP"
 

@@ -119,6 +119,10 @@ SHORT = {
     "bfloat16": "integers",
     "tf32": "uniform",
     "float8_e4m3": "integers",
+    "float16_to_float32": "normal",
+    "bfloat16_to_float32": "uniform",
+    "float8_e4m3_to_float32": "normal",
+    "int8": "integers",
 }
 
 
@@ -152,7 +156,7 @@ def stream_values(of_stream: ElementStream, size_bytes: int) -> dict[str, int]:
         )
         for dtype in ELEMENT_TYPES
         for distribution in DISTRIBUTIONS
-        if dtype != "int32" or distribution == "integers"
+        if not ELEMENT_TYPES[dtype].is_integer or distribution == "integers"
     ],
 )
 def test_elements_are_those_of_the_host(
@@ -176,7 +180,7 @@ def test_elements_are_those_of_the_host(
 def test_changed_elements_are_counted(
     device: Device[Any], open_run: Kernel, write_kernel: Kernel, dtype: str
 ) -> None:
-    of_host = stream([7, 2], *(("integers", 93) if dtype == "int32" else ()))
+    of_host = stream([7, 2], *(("integers", 93) if ELEMENT_TYPES[dtype].is_integer else ()))
     a, b = np.empty((25, 64), dtype_of(dtype)), np.zeros((64, 3), dtype_of(dtype))
     of_host.fill(a)
     a[3, 5:7] += 1
@@ -199,17 +203,21 @@ def test_wrong_elements_of_the_chosen_rows_are_counted(
     random = np.random.default_rng(1)
     element, of_type = ELEMENT_TYPES[dtype], dtype_of(dtype)
     a, b = random.integers(-9, 9, (m, k)).astype(of_type), random.integers(-9, 9, (k, n)).astype(of_type)
-    if dtype != "int32":
+    if not element.is_integer:
         a, b = a / of_type.type(7), b * of_type.type(1.1)
     exact = a.astype(np.longdouble) @ b.astype(np.longdouble)
     size = np.abs(a.astype(np.longdouble)) @ np.abs(b.astype(np.longdouble))
     c = exact.astype(dtype_of_c(dtype))
     error = np.abs(c.astype(np.longdouble) - exact)
-    gamma = 0.0 if dtype == "int32" or element.rounds_sums else float((error / size).max() * 1.01)
+    gamma = (
+        0.0
+        if element.is_integer or element.rounds_sums
+        else max(2.0**-22, float((error / size).max()) * 1.01)
+    )
     rounding = float((error / np.abs(exact)).max() * 1.01) if element.rounds_sums else 0.0
     for row, column in wrong:
         allowed = gamma * float(size[row, column]) + rounding * abs(float(exact[row, column]))
-        c[row, column] += c.dtype.type(1 if dtype == "int32" else 3 * allowed)
+        c[row, column] += c.dtype.type(1 if element.is_integer else 3 * allowed)
     values = {
         "rows": "0, 3, 10",
         "row_count": len(rows),

@@ -9,6 +9,7 @@ from cudamm.devices.device import GUARD_BYTES, Region, Run, guarded
 from cudamm.errors import KernelError
 from cudamm.kernels.launch_plan import Launch, MatrixName
 from cudamm.kernels.matrix_layout import MatrixLayout
+from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Matrix, Shape
 
 
@@ -38,7 +39,7 @@ class MemoryRun(Run):
     def __init__(self, column_major: tuple[MatrixName, ...]) -> None:
         launch = Launch(Shape(2, 3, 4), (1, 1, 1), (1, 1, 1), 0, (), (), column_major)
         a, b = np.arange(8, dtype=np.float32).reshape(2, 4), np.arange(12, dtype=np.float32).reshape(4, 3)
-        super().__init__(launch, a, b)
+        super().__init__(launch, ELEMENT_TYPES["float32"], a, b)
         self.regions = {name: guarded(name, matrix) for name, matrix in self.matrices.items()}
         self.load(a, b)
 

@@ -41,6 +41,24 @@ def whole_numbers(edge: int, k: int) -> tuple[Matrix, Matrix]:
     return np.rint(100 * a), np.rint(100 * b)
 
 
+@pytest.mark.parametrize("k", [1, 5, 64, 700, 4096])
+def test_sums_that_tensor_cores_cut_are_sums_in_float_and_those_in_half_are_not(k: int) -> None:
+    """Each sum of four terms is cut to 24 bits, as on the first tensor cores."""
+    a, b = (x.astype(np.float16).astype(np.float32) for x in both_signs(32, k))
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    yardstick = yardstick_of(a, b, exact, np.zeros_like(exact), "float16_to_float32")
+    assert yardstick is not None
+    cut, halves = np.zeros_like(exact), np.zeros_like(exact, np.float16)
+    for begin in range(0, k, 4):
+        cut += a[:, begin : begin + 4].astype(np.float64) @ b[begin : begin + 4].astype(np.float64)
+        cut = (cut.view(np.uint64) & np.uint64(2**64 - 2**29)).view(np.float64)
+    for i in range(k):
+        halves += a[:, i : i + 1].astype(np.float16) * b[i].astype(np.float16)
+    of_cut, of_halves = (yardstick.precision_of(x.astype(np.float32)) for x in (cut, halves))
+    assert of_cut is not None and not of_cut.is_lower
+    assert of_halves is not None and of_halves.is_lower
+
+
 def terms_of(a: Matrix, b: Matrix) -> Matrix:
     """Return the exact terms of each element (k x r x c)."""
     return a.astype(np.float64).T[:, :, None] * b.astype(np.float64)[:, None, :]

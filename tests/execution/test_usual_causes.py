@@ -35,7 +35,7 @@ def cause(variant: Variant) -> Callable[..., str]:
     ) -> str:
         shape = parse_shape(size)
         problem = Problem(shape, ELEMENT_TYPES[dtype])
-        run = _FunctionRun(compute, launch_of(shape, grid), *problem.inputs)
+        run = _FunctionRun(compute, launch_of(shape, grid), problem.element, *problem.inputs)
         verdict = verify(run, problem, variant, fmad=True, thread_order=False)
         assert verdict.correct is False
         assert verdict.reason.startswith(verdict.cause)
@@ -227,7 +227,7 @@ def test_the_place_of_wrong_elements_is_described(variant: Variant) -> None:
             c[:] = a.astype(np.float64) @ b
             c[rows, columns] += by
 
-        run = _FunctionRun(compute, launch_of(problem.shape, None), *problem.inputs)
+        run = _FunctionRun(compute, launch_of(problem.shape, None), problem.element, *problem.inputs)
         return verify(run, problem, variant, fmad=True, thread_order=False).reason
 
     assert "first C[8][0], all in rows 8 to 11: expected" in reason(slice(8, 12), slice(0, 20), 1)

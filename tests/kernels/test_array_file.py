@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -111,12 +109,3 @@ def test_files_without_an_array_are_refused(
     np.save(tmp_path / "empty.npy", np.array([], np.int32))
     with pytest.raises(UsageError, match=message):
         launch(write_kernel, argument)
-
-
-def test_the_cpu_device_refuses_an_array_from_a_file(write_kernel: WriteKernel, tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.ones(3, np.int32))
-    path = write_kernel(KERNEL.format(argument="file(x.npy)", parameter="int *x"))
-    command = [sys.executable, "-m", "cudamm", "verify", "--kernel", str(path), "-n", "8", "--device", "cpu"]
-    completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert completed.returncode == 2
-    assert "file(…) in --args works on a GPU only" in completed.stderr

@@ -51,7 +51,8 @@ def test_a_header_is_consistent_with_its_file_and_its_kernel(method: Method) -> 
         keeps_sums_wide = "accumulator sum" in method.source or "accumulator subC" in method.source
         full_width = ("float32", "float64", "int32")
         narrow = ("float16", "bfloat16") if keeps_sums_wide else ()
-        has_results = ("float8_e4m3",) if "result *C" in method.source else ()
+        of_sums = "float16_to_float32", "bfloat16_to_float32", "float8_e4m3_to_float32", "int8"
+        has_results = ("float8_e4m3", *of_sums) if "result *C" in method.source else ()
         assert method.element_types == (*full_width, *narrow, *has_results)
     assert method.name.replace("-", "_") == re.sub(r"^\d+_", "", method.path.stem)
     if method.language == "cuda":

@@ -22,8 +22,11 @@ from cudamm.kernels.problem import MOST_ELEMENTS, Problem, Scale, Shape, check_s
 
 FLOAT32, FLOAT64, INT32 = (ELEMENT_TYPES[name] for name in ("float32", "float64", "int32"))
 FLOAT16, BFLOAT16 = ELEMENT_TYPES["float16"], ELEMENT_TYPES["bfloat16"]
-IN_MEMORY = {"tf32": "float32", "float8_e4m3": "float8_e4m3fn"}
-"""NumPy's types of matrices whose type has another name in NumPy."""
+IN_MEMORY = {
+    "tf32": "float32", "float8_e4m3": "float8_e4m3fn", "float16_to_float32": "float16",
+    "bfloat16_to_float32": "bfloat16", "float8_e4m3_to_float32": "float8_e4m3fn",
+}  # fmt: skip
+"""NumPy's types of A and B whose type has another name in NumPy."""
 KINDS_OF_TYPES = [
     pytest.param(element, kind, id=f"{name}-{kind}")
     for name, element in ELEMENT_TYPES.items()
@@ -122,7 +125,7 @@ def test_inputs_are_the_same_on_every_machine(element, kind: InputKind, window: 
         eighths = [word >> shift & 0xFF for word in words for shift in range(0, 64, 8)]
         quarters = [word >> shift & 0xFFFF for word in words for shift in (0, 16, 32, 48)]
         normal = [quantile(quarter) * 2.0**-12 for quarter in quarters]
-        expected: list[float] = {
+        expected_of: dict[str, list[float]] = {
             "float16 uniform": [half_of(quarter * 2.0**-15 - 1) for quarter in quarters],
             "bfloat16 uniform": [bfloat16_of(quarter * 2.0**-15 - 1) for quarter in quarters],
             "float8_e4m3fn uniform": [e4m3_of(eighth * 2.0**-7 - 1) for eighth in eighths],
@@ -146,7 +149,11 @@ def test_inputs_are_the_same_on_every_machine(element, kind: InputKind, window: 
             "int32 integers": [
                 (half * (2 * 17515 + 1) >> 32) - 17515 for half in halves
             ],  # 7 * 17515² < 2**31
-        }.get(f"{IN_MEMORY.get(element.name, element.name)} {kind}", [0.0] * 200)
+            "int8 integers": [(eighth * 255 >> 8) - 127 for eighth in eighths],
+        }
+        if element.name == "float16_to_float32":  # its sums are float32
+            expected_of["float16 integers"] = [(quarter * 201 >> 16) - 100 for quarter in quarters]
+        expected = expected_of.get(f"{IN_MEMORY.get(element.name, element.name)} {kind}", [0.0] * 200)
         assert drawn.reshape(-1).astype(np.float64).tolist() == expected[: drawn.size]
 
 
@@ -155,7 +162,8 @@ def test_the_kind_of_inputs_depends_on_the_element_type_unless_one_is_asked_for(
     assert kinds == {
         "float32": "uniform", "float64": "uniform", "int32": "integers", "float16": "normal",
         "bfloat16": "normal", "tf32": "normal",
-        "float8_e4m3": "normal",
+        "float8_e4m3": "normal", "float16_to_float32": "normal", "bfloat16_to_float32": "normal",
+        "float8_e4m3_to_float32": "normal", "int8": "integers",
     }  # fmt: skip
     assert Problem(Shape(1, 1, 1), FLOAT16) == Problem(Shape(1, 1, 1), FLOAT16, input_kind="normal")
     assert Problem(Shape(1, 1, 1), FLOAT16) != Problem(Shape(1, 1, 1), FLOAT16, input_kind="uniform")
@@ -177,9 +185,11 @@ def test_normal_inputs_are_normal(element) -> None:
 def test_all_sums_of_whole_numbers_are_exact(element, k: int) -> None:
     problem = Problem(Shape(1, 2, k), element, input_kind="integers")
     problem.check_inputs()
-    limit = {"int32": 2**31 - 1, "float64": 2**53, "float16": 65504}.get(element.name, 2**24)
+    limit = {"int32": 2**31 - 1, "int8": 2**31 - 1, "float64": 2**53, "float16": 65504}.get(
+        element.name, 2**24
+    )
     largest = problem.streams[0].largest
-    most = 16 if element.name == "float8_e4m3" else 100
+    most = 16 if element.name.startswith("float8_e4m3") else 100
     assert 1 <= largest <= most
     assert largest == most or k * (largest + 1) ** 2 > limit
     assert k * largest**2 <= limit
@@ -244,9 +254,9 @@ def test_long_inputs_are_one_stream() -> None:
 @pytest.mark.parametrize("element", ELEMENT_TYPES.values(), ids=list(ELEMENT_TYPES))
 def test_inputs_have_both_signs_and_spread_over_their_range(element) -> None:
     for matrix in Problem(
-        Shape(50, 50, 50), element, input_kind="" if element is INT32 else "uniform"
+        Shape(50, 50, 50), element, input_kind="" if element.is_integer else "uniform"
     ).inputs:
-        largest = 100 if element is INT32 else 1
+        largest = 100 if element.is_integer else 1
         assert (matrix < 0).mean() == pytest.approx(0.5, abs=0.1)
         assert (matrix > 0).mean() == pytest.approx(0.5, abs=0.1)
         assert 0.9 * largest < np.abs(matrix).max() <= largest

@@ -192,11 +192,14 @@ def test_the_element_type_is_that_of_the_matrices(
     ("arguments", "words"),
     [
         ("__half2, __half2", "matrices of __half2"),
-        ("float, double", "must have one type"),
+        ("float, double", "C is declared as double; with A and B of float .* whose C is float"),
         ("__nv_fp8_e5m2, __nv_bfloat16", "matrices of __nv_fp8_e5m2"),
         ("__nv_fp8_e5m2, __nv_fp8_e5m2", "matrices of __nv_fp8_e5m2"),
         ("__nv_fp8_storage_t, __nv_bfloat16", "matrices of __nv_fp8_storage_t"),
-        ("__nv_bfloat16, __nv_fp8_e4m3", "needs this type for A and B, and __nv_bfloat16 for C"),
+        (
+            "__nv_bfloat16, __nv_fp8_e4m3",
+            "C is declared as __nv_fp8_e4m3; .* whose C is nv_bfloat16 or float",
+        ),
     ],
 )
 def test_matrices_of_types_that_cannot_be_run_are_refused(

@@ -637,6 +637,55 @@ def test_a_number_of_products_along_z_is_one() -> None:
     assert found["args"] == "A, B, C, 1, M, N, K" and found["grid"] == SMALL
 
 
+PRODUCT = """int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x; float s = 0;
+    for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c];"""
+
+
+def with_fourth(more: str, store: str) -> str:
+    """Return a program whose kernel takes further pointers behind A, B and C."""
+    names = [part.rpartition("*")[2].strip() for part in more.split(",")]
+    return f"""__global__ void gemm(const float *A, const float *B, float *C, {more}, int M, int N, int K) {{
+        {PRODUCT} {store} }}
+    void run(float *A, float *B, float *C, {more}, int M, int N, int K) {{
+        gemm<<<dim3(N / 16, M / 16), dim3(16, 16)>>>(A, B, C, {", ".join(names)}, M, N, K); }}"""
+
+
+@pytest.mark.parametrize(
+    ("more", "store"),
+    [
+        ("float *debug", "C[r * N + c] = s; debug[r * N + c] = s;"),
+        ("float *debug", "C[r * N + c] = s; if (debug) *(debug + r * N + c) = s;"),
+        ("float *debug", "C[r * N + c] += s; if (debug != nullptr && r == 0) debug[c] = s;"),
+        ("int *count", "C[r * N + c] = s; atomicAdd(count, 1);"),
+        ("int *count", "C[r * N + c] = s; atomicAdd(&count[blockIdx.x], 1); count[0]++;"),
+        ("clock_t *t", "C[r * N + c] = s; t[blockIdx.x] = clock();"),
+        ("float *unused", "C[r * N + c] = s;"),
+    ],
+)
+def test_a_pointer_to_which_the_kernel_only_writes_is_scratch(more: str, store: str) -> None:
+    assert fields(with_fourth(more, store))["args"] == "A, B, C, scratch, M, N, K"
+
+
+@pytest.mark.parametrize(
+    ("more", "store", "message"),
+    [
+        ("const float *bias", "C[r * N + c] = s + bias[c];", r"gemm reads bias beside A, B and C; save"),
+        ("float *last", "C[r * N + c] = s + last[0]; last[0] = s;", r"file\(last.npy\), M, N, K'"),
+        ("int *next", "if (atomicAdd(next, 1) < 9) C[r * N + c] = s;", r"gemm reads next beside"),
+        ("const int *shape", "if (r < shape[0]) C[r * N + c] = s;", r"take the sizes as numbers, as in"),
+        (
+            "const size_t *ld",
+            "C[r * ld[2] + c] = s;",
+            r"'A, B, C, file\(ld-\{M\}x\{N\}x\{K\}.npy\), M, N, K'",
+        ),
+        ("float *seen, const int *shape", "C[r * N + c] = seen[0] = shape[0] * s;", r"gemm reads .*shape"),
+    ],
+)
+def test_a_fourth_array_that_the_kernel_reads_is_refused_by_name(more: str, store: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        fields(with_fourth(more, store))
+
+
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [

@@ -263,10 +263,10 @@ template <class... P, size_t... I>
 inline void call(void (*kernel)(P...), const Argument* arguments, std::index_sequence<I...>) {
     kernel(as<std::remove_cv_t<P>>(arguments[I])...);
 }
-// ELEMENT_BYTES is the size of the matrices' elements.
-template <size_t ELEMENT_BYTES, class... P>
+// LEAST_BYTES is the size of the smallest elements of A, B and C.
+template <size_t LEAST_BYTES, class... P>
 inline void call(void (*kernel)(P...), const Argument* arguments) {
-    static_assert(ELEMENT_BYTES == 2 || !(... || (std::is_pointer_v<P> && is_real16<std::remove_cv_t<std::remove_pointer_t<P>>>)),
+    static_assert(LEAST_BYTES <= 2 || !(... || (std::is_pointer_v<P> && is_real16<std::remove_cv_t<std::remove_pointer_t<P>>>)),
                   "the kernel's matrices are half or bfloat16, and cudamm would pass matrices of another type");
     call(kernel, arguments, std::index_sequence_for<P...>());
 }

@@ -446,7 +446,7 @@ void Recorder::check(unsigned thread, const Event& event) {
                 const Thread other = other_thread(unit.read_block[i], unit.read_thread[i]);
                 fault("race", event, thread, unit.read_pc[i], load, &other);
             }
-        const bool is_input = !array.shared && (array.name[0] == 'A' || array.name[0] == 'B') && !array.name[1];
+        const bool is_input = !array.shared && (array.name[0] != 'C' || array.name[1]);
         if (event.op != store && event.op != atomic_store && !is_input && is_unwritten(event, u))
             unwritten.push_back({event.array, u, event, (unsigned short)thread});
         if (writes) {

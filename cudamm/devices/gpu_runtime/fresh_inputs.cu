@@ -54,6 +54,7 @@ struct Stream {
     }
 
     __device__ void make(word64 bits, int &x) const { x = whole(bits, 32); }
+    __device__ void make(word64 bits, signed char &x) const { x = (signed char)whole(bits, 8); }
 
     template <typename T>
     __device__ void make(word64 bits, T &x) const {

@@ -135,7 +135,8 @@ REFERENCE_FOR(float, float32)
 REFERENCE_FOR(int, int32)
 REFERENCE_FOR(__half, float16)
 REFERENCE_FOR(__nv_bfloat16, bfloat16)
-PRODUCT_FOR(__nv_fp8_e4m3, float8_e4m3)  // whose C is judged as bfloat16
+PRODUCT_FOR(__nv_fp8_e4m3, float8_e4m3)  // whose C is judged as bfloat16 or float32
+PRODUCT_FOR(signed char, int8)            // whose C is judged as int32
 
 // Counts the words that differ from `expected`, such as guards that a kernel overwrote.
 extern "C" __global__ void count_changed(const unsigned *words, word64 count, unsigned expected, word64 *changed) {

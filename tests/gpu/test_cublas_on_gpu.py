@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cudamm.kernels.usual_sizes import VERIFIED_SIZES
 from cudamm.benchmark.measure import bench
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.benchmark.verify import verify_all
@@ -23,6 +22,7 @@ from cudamm.execution.prepare import prepare
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape, parse_shape
+from cudamm.kernels.usual_sizes import VERIFIED_SIZES
 from cudamm.kernels.variant import variants
 
 pytestmark = [

@@ -139,7 +139,8 @@ def test_a_parameter_may_belong_to_only_one_of_two_kernels() -> None:
     kernels = [KERNEL.replace("16", "EDGE"), KERNEL.replace("mine", "other")]
     results = cudamm.verify(kernels, n=9, params={"EDGE": 8}, device="cpu")
     assert [(result.method, result.params) for result in results] == [("mine", {"EDGE": 8}), ("other", {})]
-    with pytest.raises(cudamm.errors.UsageError, match=r"mine\.cu and other\.cu do not mention EDG$"):
+    refused = r"mine\.cu and other\.cu do not mention EDG: did you mean EDGE\?$"
+    with pytest.raises(cudamm.errors.UsageError, match=refused):
         cudamm.verify(kernels, n=9, params={"EDG": 8}, device="cpu")
 
 

@@ -1,0 +1,1047 @@
+"""Find out what expressions of a Python program stand for, without executing anything of it.
+
+Numbers become C++ over the program's variables, so that the reader of C++ host code finds the sizes in them.
+Texts are built as the program builds them. What is not understood is `Unknown`, with all that depends on it.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from cudamm.source.python_names import (
+    Assignment,
+    FunctionNode,
+    ProgramTree,
+    ScopeNode,
+    last_name,
+    loops_among,
+    position,
+)
+from cudamm.source.python_text import (
+    CPP_WORDS,
+    HostNumber,
+    KernelText,
+    brace_formatted,
+    interpolated,
+    literal_text,
+    number_text,
+    percent_formatted,
+    plain,
+    substituted,
+)
+
+MOST_DEPTH = 45
+"""Nesting of expressions, and of names that stand for others, that is followed."""
+
+MOST_STEPS = 40_000
+"""Number of parts of expressions that are looked at."""
+
+MOST_CALLS = 12
+"""Number of calls of a function that are looked at."""
+
+LONGEST_EXPRESSION = 400
+"""Number of characters of C++ for a number."""
+
+LARGEST_NUMBER = 2**62
+
+MODULES = {
+    "SourceModule": "source",
+    "DynamicSourceModule": "source",
+    "RawModule": "code",
+    "RawKernel": "code",
+}
+"""The classes whose objects have kernels, with the name of the argument that is their text."""
+
+INLINE = "load_inline"
+"""PyTorch's function for a text with kernels and the host code that launches them."""
+
+_FOR_USER = "atoi(argv[1])"
+"""C++ for a number that the program's user chooses."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A value that is not known.
+
+    Attributes:
+        name: the variable that has it; empty if none has.
+        what: the expression, for messages.
+    """
+
+    name: str = ""
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class HostArray:
+    """An array of the program, on either side.
+
+    Attributes:
+        shape: its extents; None if they are not known.
+        size_bytes: of memory without a shape; None if it is not known.
+        is_zero: whether the program fills it with zeros.
+        name: the variable that has it; empty if none has.
+    """
+
+    shape: tuple[HostNumber, ...] | None = None
+    size_bytes: HostNumber | None = None
+    is_zero: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Module:
+    """An object with the kernels of a text."""
+
+    node: ast.Call
+    text: Value
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of a module, and the block that `prepare` fixes."""
+
+    module: Module
+    name: str
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class _Template:
+    """A `string.Template`."""
+
+    text: KernelText
+
+
+@dataclass(frozen=True)
+class _File:
+    """An open file, or the path of one."""
+
+    path: str
+
+
+Value = (
+    HostNumber | KernelText | tuple["Value", ...] | dict[str, "Value"] | HostArray | Module | Kernel | object
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """A scope, entered by one of its calls.
+
+    Attributes:
+        node: the function, class or module.
+        call: the call that enters it; None for a module, and for a function that nothing calls.
+        caller: the scope with that call.
+    """
+
+    node: ScopeNode
+    call: ast.Call | None = None
+    caller: Scope | None = None
+
+
+_SAME_ARRAY_WORDS = """
+array asarray ascontiguousarray asfortranarray to_gpu to_gpu_async to_device In Out InOut astype copy get set data_ptr
+contiguous cuda to float half double gpudata data ptr ravel flatten from_numpy squeeze tensor asanyarray bfloat16 view
+requires_grad_ from_dlpack
+"""
+_SAME_ARRAY = frozenset(_SAME_ARRAY_WORDS.split())
+"""Names of functions, methods and attributes that return the elements of an array, wherever they are."""
+
+_MAKER_WORDS = """
+zeros empty ones full rand randn random random_sample standard_normal eye identity pagelocked_empty pagelocked_zeros
+managed_empty managed_zeros uniform normal randint integers sample ranf
+"""
+_MAKERS = frozenset(_MAKER_WORDS.split())
+"""Names of functions that make an array of a shape."""
+
+_LIKE = frozenset({"zeros_like", "empty_like", "ones_like", "full_like", "rand_like", "randn_like"})
+_NUMBER_WORDS = """
+int int32 int64 uint32 uint64 int16 uint16 int8 uint8 intc uintc int_ intp c_int c_uint c_int32 c_int64 c_uint32
+c_size_t c_longlong
+"""
+_NUMBER_TYPES = frozenset(_NUMBER_WORDS.split())
+_REAL_TYPES = frozenset({"float", "float32", "float64", "float16", "single", "double", "c_float", "c_double"})
+_AS_IT_IS = frozenset({"dedent", "strip", "lstrip", "rstrip", "encode", "decode", "cleandoc", "expandtabs"})
+_SAME_PATH = frozenset({"abspath", "realpath", "expanduser", "Path", "resolve", "absolute", "str", "fspath"})
+_SIGNS: dict[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "/", ast.Mod: "%", ast.LShift: "<<", ast.RShift: ">>",
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+
+
+@dataclass
+class Variables:
+    """The variables that a C++ function needs for the numbers of the program.
+
+    Attributes:
+        values: C++ for each, in an order in which each is declared before it is used.
+        unknown: those whose values are not known.
+    """
+
+    values: dict[str, HostNumber] = field(default_factory=dict)
+    unknown: dict[str, None] = field(default_factory=dict)
+
+    def declare(self, name: str, number: HostNumber) -> HostNumber:
+        """Return a number as the variable of a name."""
+        name = cpp_name(name)
+        if number.text == name:
+            return number
+        while name in self.unknown or (name in self.values and self.values[name] != number):
+            name += "_"
+        self.values[name] = number
+        return replace(number, text=name)
+
+    def add_unknown(self, name: str) -> HostNumber:
+        """Return a number of which only the name is known."""
+        name = cpp_name(name)
+        if name not in self.values:
+            self.unknown[name] = None
+        return HostNumber(name)
+
+
+def cpp_name(name: str) -> str:
+    """Return a name that C++ can have for a name of Python."""
+    name = re.sub(r"\W", "_", name.removeprefix("self."), flags=re.ASCII)
+    return f"{name}_" if name in CPP_WORDS or not name or name[0].isdigit() else name
+
+
+class Evaluation:
+    """Evaluates the expressions of one program.
+
+    Args:
+        tree: the parsed program.
+        source: its text.
+        read: returns the text of a file that the program names, or raises UsageError.
+        is_python_2: whether `/` of whole numbers is rounded down.
+    """
+
+    def __init__(
+        self,
+        tree: ProgramTree,
+        source: str,
+        read: Callable[[str, ast.AST], KernelText],
+        is_python_2: bool,
+    ) -> None:
+        self.tree, self.variables = tree, Variables()
+        self._source, self._read, self._is_python_2 = source, read, is_python_2
+        self.module = Scope(tree.tree)
+        self._scopes: dict[tuple[ast.AST, ast.AST | None, Scope | None], Scope] = {}
+        self._values: dict[tuple[ast.AST, Scope], Value] = {}
+        self._running: set[tuple[ast.AST, Scope]] = set()
+        self._depth = self._steps = 0
+
+    # Scopes
+
+    def scope(self, node: ScopeNode, call: ast.Call | None = None, caller: Scope | None = None) -> Scope:
+        """Return a scope; the same object for the same call."""
+        if isinstance(node, ast.Module):
+            return self.module
+        return self._scopes.setdefault((node, call, caller), Scope(node, call, caller))
+
+    def scopes_of(self, node: ScopeNode, levels: int = 4) -> list[Scope]:
+        """Return a function's scopes, one for each call of it that the program has."""
+        if not isinstance(node, FunctionNode):
+            return [self.scope(node)]
+        name = node.name
+        owner = self.tree.class_of(node)
+        if name == "__init__" and owner:
+            name = owner.name
+        calls = [call for call in self.tree.calls.get(name, ()) if self.tree.scope_of(call) is not node]
+        found = [
+            self.scope(node, call, caller)
+            for call in calls[:MOST_CALLS]
+            for caller in (
+                self.scopes_of(self.tree.scope_of(call), levels - 1)[:MOST_CALLS] if levels else []
+            )
+        ]
+        return found[:MOST_CALLS] or [self.scope(node)]
+
+    # Names
+
+    def _name(self, name: str, node: ast.AST, scope: Scope) -> Value:
+        value = self._in_scope(name, node, scope)
+        outer: ast.AST = scope.node
+        while value is None and outer is not self.tree.tree:
+            inner, outer = outer, self.tree.scope_of(outer)
+            while isinstance(outer, ast.ClassDef):
+                outer = self.tree.scope_of(outer)
+            is_caller = scope.caller is not None and scope.caller.node is outer
+            around = scope.caller if is_caller and scope.caller else self.scopes_of(outer)[0]
+            # A function sees what its module assigns until it is called.
+            place = scope.call if is_caller and scope.call else inner
+            value = self._in_scope(name, place if is_caller else self.tree.tree, around)
+        return Unknown(cpp_name(name), name) if value is None else value
+
+    def _in_scope(self, name: str, node: ast.AST, scope: Scope) -> Value | None:
+        """Return the value that a scope gives to a name; None if it gives none."""
+        assigned = self.tree.assignments(scope.node, name)
+        if scope.node is self.tree.tree and not assigned:  # by a function with `global name`
+            assigned = [
+                found
+                for functions in self.tree.functions.values()
+                for function in functions
+                if any(isinstance(part, ast.Global) and name in part.names for part in ast.walk(function))
+                for found in self.tree.assignments(function, name)
+            ]
+        if assigned:
+            found = self._assigned(name, assigned, node, scope)
+            if found is not None:
+                return found
+        return self._parameter(name, scope)
+
+    def _parameter(self, name: str, scope: Scope) -> Value | None:
+        """Return what a call passes for a parameter of a function; None if it has no such parameter."""
+        if not isinstance(scope.node, FunctionNode | ast.Lambda):
+            return None
+        given = scope.node.args
+        names = [argument.arg for argument in (*given.posonlyargs, *given.args)]
+        keywords = [argument.arg for argument in given.kwonlyargs]
+        if name not in (*names, *keywords):
+            return None
+        passed: ast.expr | None = None
+        if scope.call and scope.caller:
+            passed = next((each.value for each in scope.call.keywords if each.arg == name), None)
+            place = names.index(name) if name in names else len(scope.call.args)
+            place -= names[:1] == ["self"]
+            if passed is None and 0 <= place < len(scope.call.args):
+                passed = scope.call.args[place]
+            if passed is not None and not isinstance(passed, ast.Starred):
+                value = self.value(passed, scope.caller)
+                if isinstance(value, Unknown):
+                    return Unknown(cpp_name(name), value.what or name)
+                return self._as_variable(name, value)
+        defaults = dict(zip(reversed(names), reversed(given.defaults), strict=False))
+        defaults |= {k: v for k, v in zip(keywords, given.kw_defaults, strict=False) if v}
+        if name in defaults:
+            return self._as_variable(name, self.value(defaults[name], self.module))
+        return Unknown(cpp_name(name), name)
+
+    def _assigned(self, name: str, found: list[Assignment], node: ast.AST, scope: Scope) -> Value | None:
+        """Return the value that a name has at a place, by the assignments of its scope."""
+        found = [each for each in found if not each.is_nothing] or found
+        if len(found) == 1 and not found[0].is_added:
+            return self._value_of(found[0], scope)
+        at = position(node) if node is not self.tree.tree else (1 << 30, 0)
+        around = self._open_branches(node, scope) or []
+        certain: Assignment | None = None
+        others: list[Assignment] = []
+        for each in found:
+            branches = self._open_branches(each.node, scope)
+            if branches is None:
+                continue  # it is not reached
+            own_loops = [loop for loop in loops_among(around) if loop in loops_among(branches)]
+            is_before = position(each.node) < at and each.node is not node
+            if is_before and all(branch in around for branch in branches):
+                certain, others = each, []
+            elif is_before or (
+                own_loops and (certain is None or self._is_outside(certain, own_loops, scope))
+            ):
+                others.append(each)
+        if certain is None and not others:
+            return None
+        values = [self._value_of(each, scope) for each in ([certain] if certain else []) + others]
+        if all(value == values[0] for value in values):
+            return values[0]
+        by_user = [value for value in values[1:] if isinstance(value, HostNumber) and value.by_user]
+        if isinstance(values[0], HostNumber) and certain and len(by_user) == len(values) - 1:
+            usual = values[0]
+            text = f"(argc > 1 ? {_FOR_USER} : {usual.text})"
+            return self._as_variable(name, HostNumber(text, usual.value, usual.is_whole, by_user=True))
+        return Unknown(cpp_name(name), name)
+
+    def _is_outside(self, assignment: Assignment, loops: list[ast.AST], scope: Scope) -> bool:
+        own = loops_among(self.tree.branches(assignment.node, scope.node))
+        return not any(loop in own for loop in loops)
+
+    def _open_branches(self, node: ast.AST, scope: Scope) -> list[tuple[ast.AST, str]] | None:
+        """Return the branches around a node whose conditions are not known; None if it is not reached."""
+        found = []
+        for branch, kind in self.tree.branches(node, scope.node):
+            holds = self._holds(branch.test, scope) if isinstance(branch, ast.If) else None
+            if holds is None:
+                found.append((branch, kind))
+            elif holds != (kind == "body"):
+                return None
+        return found
+
+    def _holds(self, test: ast.expr, scope: Scope) -> bool | None:
+        """Return whether a condition holds; None if that is not known."""
+        if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__":
+            return True
+        value = self.value(test, scope)
+        if isinstance(value, HostNumber) and value.value is not None and not value.by_user:
+            return bool(value.value)
+        return None
+
+    def _value_of(self, assignment: Assignment, scope: Scope) -> Value:
+        """Return the value that an assignment gives to its name."""
+        name = assignment.name
+        if assignment.value is None:
+            return Unknown(cpp_name(name), name.removeprefix("self."))
+        inner = scope
+        if name.startswith("self.") or self.tree.scope_of(assignment.node) is not scope.node:
+            inner = self.scopes_of(self.tree.scope_of(assignment.node))[0]
+        if assignment.is_added:
+            if loops_among(self.tree.branches(assignment.node, inner.node)):
+                return Unknown(cpp_name(name), name)  # it is added an unknown number of times
+            before = self._in_scope(name, assignment.node, inner)
+            added = self.value(assignment.value, inner)
+            if isinstance(before, KernelText) and isinstance(added, KernelText):
+                return before + added
+            return Unknown(cpp_name(name), name)
+        value = self.value(assignment.value, inner)
+        if assignment.index is not None:
+            value = self._element(value, assignment.index)
+        if isinstance(value, Unknown):
+            return Unknown(cpp_name(name), value.what or name)
+        return self._as_variable(name, value)
+
+    def _as_variable(self, name: str, value: Value) -> Value:
+        """Return a value as what a variable has."""
+        if isinstance(value, HostNumber) and not name.startswith("self."):
+            is_expression = not re.fullmatch(r"\w+_(?:rows|cols|depth)", value.text)
+            return self.variables.declare(name, value) if is_expression or value.text != name else value
+        if isinstance(value, HostNumber):
+            return self.variables.declare(name.removeprefix("self."), value)
+        return replace(value, name=cpp_name(name)) if isinstance(value, HostArray) else value
+
+    # Expressions
+
+    def value(self, node: ast.expr, scope: Scope) -> Value:
+        """Return what an expression stands for."""
+        key = node, scope
+        if key in self._values:
+            return self._values[key]
+        self._steps += 1
+        if key in self._running or self._depth >= MOST_DEPTH or self._steps > MOST_STEPS:
+            return Unknown("", _short(node))
+        self._running.add(key)
+        self._depth += 1
+        try:
+            value = self._evaluated(node, scope)
+        finally:
+            self._depth -= 1
+            self._running.discard(key)
+        if value is None or (isinstance(value, HostNumber) and len(value.text) > LONGEST_EXPRESSION):
+            value = Unknown("", _short(node))
+        if self._steps <= MOST_STEPS:
+            self._values[key] = value
+        return value
+
+    def number(self, value: Value) -> HostNumber | None:
+        """Return a value as a number; None if it is none."""
+        if isinstance(value, HostNumber):
+            return value
+        return self.variables.add_unknown(value.name) if isinstance(value, Unknown) and value.name else None
+
+    def _number(self, node: ast.expr, scope: Scope) -> HostNumber | None:
+        return self.number(self.value(node, scope))
+
+    def _evaluated(self, node: ast.expr, scope: Scope) -> Value | None:
+        match node:
+            case ast.Constant(value=bool() as truth):
+                return HostNumber("1" if truth else "0", int(truth))
+            case ast.Constant(value=int() | float() as number):
+                return _constant(number)
+            case ast.Constant(value=str() | bytes()):
+                return literal_text(node, self._source)
+            case ast.Name(id="__file__"):
+                return _File("program.py")
+            case ast.Name(id=name):
+                return self._name(name, node, scope)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                if any(isinstance(element, ast.Starred) for element in elements):
+                    return None
+                return tuple(self.value(element, scope) for element in elements)
+            case ast.Dict(keys=keys, values=values):
+                named = [
+                    (str(self.value(key, scope)) if key else "", value)
+                    for key, value in zip(keys, values, strict=True)
+                ]
+                return {key: self.value(value, scope) for key, value in named}
+            case ast.GeneratorExp(elt=element) | ast.ListComp(elt=element):
+                each = self.value(element, scope)
+                return each if isinstance(each, HostArray) else None
+            case ast.JoinedStr(values=parts):
+                return self._interpolated(node, parts, scope)
+            case ast.BinOp():
+                return self._binary(node, scope)
+            case ast.UnaryOp():
+                return self._unary(node, scope)
+            case ast.Compare(left=left, ops=[sign], comparators=[right]):
+                return self._compared(left, sign, right, scope)
+            case ast.BoolOp(op=operator, values=values):
+                numbers = [self._number(value, scope) for value in values]
+                joint = " && " if isinstance(operator, ast.And) else " || "
+                known = [number.text for number in numbers if number]
+                return HostNumber(f"({joint.join(known)})") if len(known) == len(numbers) else None
+            case ast.IfExp():
+                return self._choice(node, scope)
+            case ast.Attribute():
+                return self._attribute(node, scope)
+            case ast.Subscript():
+                return self._subscript(node, scope)
+            case ast.Call():
+                return self._call(node, scope)
+            case ast.NamedExpr(value=inner):
+                return self.value(inner, scope)
+        return None
+
+    def _interpolated(self, node: ast.JoinedStr, parts: list[ast.expr], scope: Scope) -> KernelText | None:
+        found: list[tuple[str | KernelText | HostNumber | None, str]] = []
+        for part in parts:
+            if isinstance(part, ast.FormattedValue):
+                value = self.value(part.value, scope)
+                specification = ast.unparse(part.format_spec)[2:-1] if part.format_spec else ""
+                if not isinstance(value, KernelText | HostNumber) or part.conversion == ord("a"):
+                    return None
+                found.append((value, specification))
+            elif isinstance(part, ast.Constant):
+                found.append((str(part.value), ""))
+        segment = ast.get_source_segment(self._source, node) or ""
+        begins_below = re.match(r"""[A-Za-z]*(?:\"{3}|'{3})\\\n""", segment) is not None
+        return interpolated(found, node.lineno + begins_below)
+
+    def _binary(self, node: ast.BinOp, scope: Scope) -> Value | None:
+        left, right = self.value(node.left, scope), self.value(node.right, scope)
+        if isinstance(left, KernelText) and isinstance(node.op, ast.Mod):
+            return percent_formatted(left, _formatter(right))
+        if isinstance(left, KernelText) and isinstance(right, KernelText) and isinstance(node.op, ast.Add):
+            return left + right
+        if isinstance(left, _File) and isinstance(node.op, ast.Div) and isinstance(right, KernelText):
+            return _File(_joined_path(left.path, str(right)))
+        if isinstance(left, _File) and isinstance(node.op, ast.Add) and isinstance(right, KernelText):
+            return _File(_joined_path(left.path, str(right).lstrip("/")))
+        if isinstance(left, tuple) and isinstance(right, tuple) and isinstance(node.op, ast.Add):
+            return left + right
+        arrays = [value for value in (left, right) if isinstance(value, HostArray)]
+        if arrays:
+            return replace(arrays[0], is_zero=False, name="")
+        return self._arithmetic(left, node.op, right)
+
+    def _arithmetic(self, left: Value, operator: ast.AST, right: Value) -> HostNumber | None:
+        a, b = self.number(left), self.number(right)
+        if a is None or b is None:
+            return None
+        value = _computed(a.value, operator, b.value, self._is_python_2)
+        by_user = a.by_user or b.by_user
+        is_whole = a.is_whole and b.is_whole
+        if isinstance(operator, ast.Pow):
+            if is_whole and b.text == "2":
+                return HostNumber(f"({a.text} * {a.text})", value, True, by_user)
+            return HostNumber(str(value), value, is_whole) if value is not None and not by_user else None
+        if isinstance(operator, ast.Div):
+            if is_whole and self._is_python_2:
+                return HostNumber(f"({a.text} / {b.text})", value, True, by_user)
+            return HostNumber(f"((double)({a.text}) / {b.text})", value, False, by_user)
+        sign = _SIGNS.get(type(operator))
+        if sign is None:
+            return None
+        text = f"({a.text} {sign} {b.text})"
+        if isinstance(operator, ast.FloorDiv) and not is_whole:
+            text = f"floor({a.text} / {b.text})"
+        return HostNumber(text, value, is_whole, by_user)
+
+    def _unary(self, node: ast.UnaryOp, scope: Scope) -> Value | None:
+        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.BinOp):
+            inner = node.operand  # -(-n // 16)
+            negated = inner.left.operand if isinstance(inner.left, ast.UnaryOp) else None
+            if negated is not None and isinstance(inner.op, ast.FloorDiv):
+                return _rounded_up(self._number(negated, scope), self._number(inner.right, scope))
+        number = self._number(node.operand, scope)
+        if number is None:
+            return None
+        if isinstance(node.op, ast.Not):
+            value = None if number.value is None else int(not number.value)
+            return HostNumber(f"({number.text} == 0)", value, by_user=number.by_user)
+        if isinstance(node.op, ast.USub):
+            value = None if number.value is None else -number.value
+            return HostNumber(f"(-{number.text})", value, number.is_whole, number.by_user)
+        return number if isinstance(node.op, ast.UAdd) else None
+
+    def _compared(self, left: ast.expr, sign: ast.AST, right: ast.expr, scope: Scope) -> Value | None:
+        a, b = self.value(left, scope), self.value(right, scope)
+        if isinstance(a, KernelText) and isinstance(b, KernelText) and isinstance(sign, ast.Eq | ast.NotEq):
+            return HostNumber("", int((str(a) == str(b)) == isinstance(sign, ast.Eq)))
+        return self._arithmetic(a, sign, b)
+
+    def _choice(self, node: ast.IfExp, scope: Scope) -> Value | None:
+        holds = self._holds(node.test, scope)
+        if holds is not None:
+            return self.value(node.body if holds else node.orelse, scope)
+        then, other = self.value(node.body, scope), self.value(node.orelse, scope)
+        if then == other:
+            return then
+        numbers = [number for number in (self.number(then), self.number(other)) if number]
+        if len(numbers) < 2:
+            return None
+        test = self._number(node.test, scope)
+        usual = [number.value for number in numbers if not number.by_user]
+        by_user = len(usual) == 1
+        text = test.text if test else "argc > 1" if by_user else ""
+        is_whole = all(number.is_whole for number in numbers)
+        chosen = f"({text} ? {numbers[0].text} : {numbers[1].text})"
+        return HostNumber(chosen, usual[0] if by_user else None, is_whole, by_user) if text else None
+
+    def _attribute(self, node: ast.Attribute, scope: Scope) -> Value | None:
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            return self._own_attribute(node.attr, node, scope)
+        if isinstance(node.value, ast.Name) and node.value.id in self.tree.classes:
+            return self._in_scope(node.attr, self.tree.tree, self.scope(self.tree.classes[node.value.id]))
+        value = self.value(node.value, scope)
+        if isinstance(value, _File):
+            return _File(_parent(value.path)) if node.attr == "parent" else None
+        if node.attr in ("shape", "size", "nbytes", "itemsize") and isinstance(value, HostArray | Unknown):
+            return self._of_array(value, node, scope)
+        if isinstance(value, HostArray) or (isinstance(value, Unknown) and node.attr in _SAME_ARRAY):
+            if node.attr == "T":
+                return replace(value, shape=None) if isinstance(value, HostArray) else None
+            return value if node.attr in _SAME_ARRAY else None
+        if isinstance(value, Kernel | Module | _Template):
+            return None
+        return self._option(node)
+
+    def _own_attribute(self, name: str, node: ast.AST, scope: Scope) -> Value | None:
+        owner = next((each for each, _ in self.tree.around(node) if isinstance(each, ast.ClassDef)), None)
+        if owner is None:
+            return None
+        own = self.tree.assignments(scope.node, f"self.{name}")
+        value = self._assigned(f"self.{name}", own, node, scope) if own else None
+        found = [each for each in self.tree.attributes(owner, name) if not each.is_nothing]
+        if value is None and found:
+            values = [self._value_of(each, self.scope(self.tree.scope_of(each.node))) for each in found]
+            value = values[0] if all(each == values[0] for each in values) else Unknown(cpp_name(name), name)
+        return (
+            value or self._in_scope(name, self.tree.tree, self.scope(owner)) or Unknown(cpp_name(name), name)
+        )
+
+    def _option(self, node: ast.Attribute) -> Value | None:
+        """Return `args.n` by the default value of the option, which the program's user may choose."""
+        for call in self.tree.calls.get("add_argument", ()):
+            names = [each.value for each in call.args if isinstance(each, ast.Constant)]
+            names += [each.value.value for each in call.keywords if _is_destination(each)]  # type: ignore[attr-defined]
+            if any(str(name).lstrip("-").replace("-", "_") == node.attr for name in names):
+                default = next((each.value for each in call.keywords if each.arg == "default"), None)
+                usual = self.value(default, self.module) if default else None
+                if isinstance(usual, HostNumber):
+                    text = f"(argc > 1 ? {_FOR_USER} : {usual.text})"
+                    return HostNumber(text, usual.value, usual.is_whole, by_user=True)
+                return HostNumber(_FOR_USER, by_user=True) if usual is None else usual
+        return HostNumber(_FOR_USER, by_user=True) if node.attr == "argv" else None
+
+    def _of_array(self, value: HostArray | Unknown, node: ast.Attribute, scope: Scope) -> Value | None:
+        shape = value.shape if isinstance(value, HostArray) else None
+        if node.attr == "itemsize":
+            return HostNumber("sizeof(float)")
+        if node.attr == "shape":
+            return shape or self._named_shape(value.name, scope)
+        if shape is None:
+            return None
+        parts = [number.text for number in shape] + ["sizeof(float)"] * (node.attr == "nbytes")
+        known = [number.value for number in shape if number.value is not None]
+        total = math.prod(known) if len(known) == len(shape) and node.attr == "size" else None
+        return HostNumber("(" + " * ".join(parts) + ")", total)
+
+    def _named_shape(self, name: str, scope: Scope) -> Value | None:
+        """Return the extents of an array of two dimensions, by the names that the program gives to them."""
+        if not name:
+            return None
+        names = [f"{name}_rows", f"{name}_cols"]
+        for node in ast.walk(scope.node):
+            if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+                continue
+            target, text = node.targets[0], ast.unparse(node.value)
+            if text == f"{name}.shape" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+                targets = [each.id if isinstance(each, ast.Name) else "_" for each in target.elts]
+                names = [each if each != "_" else old for each, old in zip(targets, names, strict=True)]
+            for axis in (0, 1):
+                if text == f"{name}.shape[{axis}]" and isinstance(target, ast.Name):
+                    names[axis] = target.id
+        return tuple(self.variables.add_unknown(each) for each in names)
+
+    def _subscript(self, node: ast.Subscript, scope: Scope) -> Value | None:
+        if ast.unparse(node.value).endswith("argv"):
+            return HostNumber(_FOR_USER, by_user=True)
+        value, index = self.value(node.value, scope), self.value(node.slice, scope)
+        if isinstance(value, dict):
+            return value.get(str(index)) if isinstance(index, KernelText) else None
+        if isinstance(value, HostArray):
+            return None
+        if isinstance(index, HostNumber) and isinstance(index.value, int):
+            return self._element(value, index.value)
+        return None
+
+    def _element(self, value: Value, index: int) -> Value:
+        if isinstance(value, tuple) and -len(value) <= index < len(value):
+            return value[index]
+        if isinstance(value, HostArray):  # `a, b = (np.random.rand(n, n) for _ in range(2))`
+            return value
+        return Unknown("", "")
+
+    # Calls
+
+    def _call(self, node: ast.Call, scope: Scope) -> Value | None:
+        name = last_name(node.func)
+        name = self.tree.imported.get(name, name)
+        if name in MODULES or name == INLINE:
+            return self._kernels(node, name, scope)
+        is_method = isinstance(node.func, ast.Attribute) and not self._is_library(node.func)
+        owner = self.value(node.func.value, scope) if is_method else None  # type: ignore[attr-defined]
+        if isinstance(owner, Module):
+            return self._kernel_of(owner, name, node, scope)
+        if isinstance(owner, Kernel):
+            return owner if name == "prepare" else None
+        if isinstance(owner, KernelText | _Template):
+            found = self._text_method(owner, name, node, scope)
+            if found is not None:
+                return found
+        if isinstance(owner, _File):
+            return self._file_method(owner, name, node, scope)
+        if name == "mem_alloc" and node.args:
+            return HostArray(size_bytes=self._number(node.args[0], scope))
+        if isinstance(owner, HostArray | Unknown) and name in (*_SAME_ARRAY, "reshape", "size", "dim"):
+            found = self._array_method(owner, name, node, scope)
+            if found is not None:
+                return found
+        own = self._own_function(node, name, scope)
+        return own if own is not None else self._library_call(node, name, scope)
+
+    def _is_library(self, node: ast.expr) -> bool:
+        """Return whether a name such as `np.random.rand` begins with what the program imports."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id in self.tree.libraries
+
+    def _arguments(self, node: ast.Call, scope: Scope) -> list[Value]:
+        return [self.value(each, scope) for each in node.args if not isinstance(each, ast.Starred)]
+
+    def _kernels(self, node: ast.Call, name: str, scope: Scope) -> Value | None:
+        """Return the module, or the kernel, that a call makes of a text."""
+        if name == INLINE:
+            place, key = 2, "cuda_sources"
+        else:
+            place, key = 0, MODULES[name]
+        given = next((each.value for each in node.keywords if each.arg == key), None)
+        given = given or (node.args[place] if len(node.args) > place else None)
+        if given is None:
+            return None
+        text = self.value(given, scope)
+        if isinstance(text, tuple) and all(isinstance(each, KernelText) for each in text):
+            joined = plain("")
+            for each in text:
+                joined = joined + each + plain("\n") if isinstance(each, KernelText) else joined
+            text = joined
+        module = Module(node, text)
+        if name != "RawKernel":
+            return module
+        keyword = next((each.value for each in node.keywords if each.arg == "name"), None)
+        named = keyword or (node.args[1] if len(node.args) > 1 else None)
+        return Kernel(module, str(self.value(named, scope))) if named else None
+
+    def _kernel_of(self, module: Module, name: str, node: ast.Call, scope: Scope) -> Value | None:
+        if name != "get_function" or not node.args:
+            return None
+        kernel = self.value(node.args[0], scope)
+        return Kernel(module, str(kernel)) if isinstance(kernel, KernelText) else None
+
+    def _text_method(
+        self, owner: KernelText | _Template, name: str, node: ast.Call, scope: Scope
+    ) -> Value | None:
+        keywords = {each.arg or "": self.value(each.value, scope) for each in node.keywords}
+        arguments = self._arguments(node, scope)
+        for each in (keywords.pop("", None), arguments[0] if arguments else None):  # `**values`, and a dict
+            keywords |= each if isinstance(each, dict) else {}
+        if isinstance(owner, _Template):
+            is_known = name in ("substitute", "safe_substitute")
+            return substituted(owner.text, _formatter(keywords)) if is_known else None
+        if name in ("format", "format_map"):
+            numbered = {str(place): value for place, value in enumerate(arguments)}
+            return brace_formatted(owner, _formatter(numbered | keywords))
+        if name == "replace" and len(arguments) >= 2:
+            old, new = arguments[:2]
+            known = isinstance(old, KernelText) and isinstance(new, KernelText)
+            return owner.with_replaced(str(old), new) if known else None  # type: ignore[arg-type]
+        if name == "join" and arguments:
+            parts = arguments[0]
+            if not isinstance(parts, tuple) or not all(isinstance(part, KernelText) for part in parts):
+                return None
+            joined = plain("")
+            for number, part in enumerate(parts):
+                joined = joined + owner + part if number else part  # type: ignore[operator]
+            return joined
+        return owner if name in _AS_IT_IS else None
+
+    def _file_method(self, owner: _File, name: str, node: ast.Call, scope: Scope) -> Value | None:
+        if name in ("read", "read_text", "read_bytes"):
+            return self._read(owner.path, node)
+        if name == "readlines":
+            return (self._read(owner.path, node),)
+        if name in ("with_name", "joinpath") and len(node.args) == 1:
+            part = self.value(node.args[0], scope)
+            folder = _parent(owner.path) if name == "with_name" else owner.path
+            return _File(_joined_path(folder, str(part))) if isinstance(part, KernelText) else None
+        return owner if name in (*_SAME_PATH, "open") else None
+
+    def _array_method(
+        self, owner: HostArray | Unknown, name: str, node: ast.Call, scope: Scope
+    ) -> Value | None:
+        if name == "size" and isinstance(node.func, ast.Attribute):  # of a tensor
+            shape = self._of_array(owner, ast.Attribute(node.func.value, "shape", ast.Load()), scope)
+            if node.args and isinstance(shape, tuple):
+                index = self.value(node.args[0], scope)
+                is_index = isinstance(index, HostNumber) and isinstance(index.value, int)
+                return self._element(shape, index.value) if is_index else None  # type: ignore
+            return shape
+        if name == "reshape":
+            shape = self._shape(self._arguments(node, scope))
+            known = isinstance(owner, HostArray) and shape
+            return replace(owner, shape=shape) if known else HostArray(shape)
+        return owner if name in _SAME_ARRAY else None
+
+    def _own_function(self, node: ast.Call, name: str, scope: Scope) -> Value | None:
+        """Return what a function of the program returns; None if it has none of that name."""
+        for function in self.tree.functions.get(name, ()):
+            owner = self.tree.class_of(function)
+            is_method = isinstance(node.func, ast.Attribute)
+            if (owner is None) == is_method:
+                continue
+            inner = self.scope(function, node, scope)
+            returned = [part for part in _own_parts(function) if isinstance(part, ast.Return) and part.value]
+            found = [
+                self.value(part.value, inner)
+                for part in returned
+                if part.value and self._open_branches(part, inner) is not None
+            ]
+            if found and all(each == found[0] for each in found):
+                return found[0]
+        return None
+
+    def _library_call(self, node: ast.Call, name: str, scope: Scope) -> Value | None:
+        arguments = self._arguments(node, scope)
+        first = arguments[0] if arguments else None
+        if name in ("getcwd", "cwd"):
+            return _File("")
+        if name in ("open", "Path", "PurePath") and isinstance(first, KernelText):
+            return _File("/".join(map(str, arguments[:1] if name == "open" else arguments)))
+        if name == "open" and isinstance(first, _File):
+            return first
+        if name == "join" and isinstance(first, _File | KernelText):
+            start = first.path if isinstance(first, _File) else str(first)
+            others = [str(each) for each in arguments[1:] if isinstance(each, KernelText)]
+            is_known = len(others) == len(arguments) - 1
+            return _File("/".join(filter(None, (start, *others)))) if is_known else None
+        if isinstance(first, _File):
+            if name == "dirname":
+                return _File(_parent(first.path))
+            return first if name in _SAME_PATH else None
+        if name in _AS_IT_IS and isinstance(first, KernelText):
+            return first
+        if name == "Template" and isinstance(first, KernelText):
+            return _Template(first)
+        if name == "dict" and not arguments:
+            return {each.arg: self.value(each.value, scope) for each in node.keywords if each.arg}
+        if name in ("str", "repr") and first is not None:
+            return number_text(first) if isinstance(first, HostNumber) else first
+        if name in ("tuple", "list", "max", "min", "len"):
+            return self._of_several(name, node, arguments)
+        if name in ("input", "raw_input", "getenv") or (
+            name == "get" and "environ" in ast.unparse(node.func)
+        ):
+            usual = arguments[1] if len(arguments) > 1 and isinstance(arguments[1], HostNumber) else None
+            if usual is None:
+                return HostNumber(_FOR_USER, by_user=True)
+            return replace(usual, text=f"(argc > 1 ? {_FOR_USER} : {usual.text})", by_user=True)
+        made = self._made_array(node, name, arguments, scope)
+        return made if made is not None else self._converted(name, arguments)
+
+    def _of_several(self, name: str, node: ast.Call, arguments: list[Value]) -> Value | None:
+        first = arguments[0] if arguments else None
+        if name == "len":
+            if node.args and ast.unparse(node.args[0]).endswith("argv"):
+                return HostNumber("argc", by_user=True)
+            if isinstance(first, HostArray) and first.shape:
+                return first.shape[0]
+            return HostNumber(str(len(first)), len(first)) if isinstance(first, tuple) else None
+        if name in ("tuple", "list"):
+            return first if isinstance(first, tuple) else None
+        numbers = [self.number(each) for each in arguments]
+        if len(numbers) != 2 or None in numbers:
+            return None
+        a, b = (number for number in numbers if number)
+        known = a.value is not None and b.value is not None
+        value = (max if name == "max" else min)(a.value, b.value) if known else None  # type: ignore[type-var]
+        return HostNumber(f"{name}({a.text}, {b.text})", value, a.is_whole and b.is_whole)
+
+    def _made_array(
+        self, node: ast.Call, name: str, arguments: list[Value], scope: Scope
+    ) -> HostArray | Unknown | None:
+        first = arguments[0] if arguments else None
+        if isinstance(first, HostArray | Unknown) and name in _SAME_ARRAY | _REAL_TYPES | _NUMBER_TYPES:
+            is_array = isinstance(first, HostArray) or name in ("In", "Out", "InOut", "to_gpu", "asarray")
+            if is_array:
+                return (
+                    replace(first, is_zero=False) if name == "Out" and isinstance(first, HostArray) else first
+                )
+        if name in _LIKE and isinstance(first, HostArray | Unknown):
+            shape = first.shape if isinstance(first, HostArray) else self._named_shape(first.name, scope)
+            return HostArray(shape if isinstance(shape, tuple) else None, is_zero=name == "zeros_like")
+        if name in _MAKERS:
+            size = next((each.value for each in node.keywords if each.arg in ("size", "shape")), None)
+            if size is not None:
+                arguments = [self.value(size, scope)]
+            elif name in ("uniform", "normal", "randint", "integers"):
+                arguments = arguments[2:]
+            if name in ("eye", "identity") and isinstance(first, HostNumber):
+                return HostArray((first, first))
+            is_many = name in ("rand", "randn", "zeros", "empty", "ones")
+            shape = self._shape(arguments if is_many else arguments[:1])
+            return HostArray(shape, is_zero=name.endswith("zeros"))
+        if name in ("array", "tensor", "arange", "linspace"):
+            return HostArray()
+        return None
+
+    def _shape(self, arguments: list[Value]) -> tuple[HostNumber, ...] | None:
+        """Return the extents `(m, n)` that are passed as a tuple or one after the other."""
+        given = arguments[0] if arguments and isinstance(arguments[0], tuple) else arguments
+        found: list[HostNumber] = []
+        for each in given:
+            number = self.number(each)
+            if number is None:
+                break
+            found.append(number)
+        return tuple(found) if found and all(number.is_whole for number in found) else None
+
+    def _converted(self, name: str, arguments: list[Value]) -> HostNumber | None:
+        """Return the result of a conversion, or of a function of whole numbers."""
+        numbers = [self.number(each) for each in arguments]
+        if not numbers or numbers[0] is None:
+            return None
+        first = numbers[0]
+        if name in _NUMBER_TYPES and len(numbers) == 1:
+            if first.is_whole:
+                return first
+            value = None if first.value is None else int(first.value)
+            return HostNumber(f"(int)({first.text})", value, True, first.by_user)
+        if name in _REAL_TYPES and len(numbers) == 1:
+            return replace(first, is_whole=False)
+        if name in ("ceil", "floor") and len(numbers) == 1:
+            if first.is_whole:
+                return first
+            rounded = math.ceil if name == "ceil" else math.floor
+            value = rounded(first.value) if first.value is not None and math.isfinite(first.value) else None
+            return HostNumber(f"(int){name}({first.text})", value, True, first.by_user)
+        second = numbers[1] if len(numbers) == 2 else None
+        is_quotient = re.search(r"ceil_?div|div_?ceil|cdiv|div_?up|iceil", name, re.IGNORECASE)
+        return _rounded_up(first, second) if second and is_quotient else None
+
+
+def _formatter(values: Value) -> Callable[[str], KernelText | HostNumber | None]:
+    """Return what finds a value of a template by its key or its place."""
+
+    def of(key: str) -> KernelText | HostNumber | None:
+        found: Value = None
+        if isinstance(values, dict):
+            found = values.get(key)
+        elif isinstance(values, tuple):
+            found = values[int(key)] if key.isdigit() and int(key) < len(values) else None
+        elif key == "0":
+            found = values
+        return found if isinstance(found, KernelText | HostNumber) else None
+
+    return of
+
+
+def _is_destination(keyword: ast.keyword) -> bool:
+    return keyword.arg == "dest" and isinstance(keyword.value, ast.Constant)
+
+
+def _own_parts(function: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a function without those of the functions in it."""
+    unread = list(ast.iter_child_nodes(function))
+    while unread:
+        node = unread.pop()
+        yield node
+        if not isinstance(node, ScopeNode):
+            unread += ast.iter_child_nodes(node)
+
+
+def _constant(number: float) -> HostNumber | None:
+    if isinstance(number, float) and not math.isfinite(number):
+        return None
+    return HostNumber(str(number), number, isinstance(number, int)) if abs(number) < LARGEST_NUMBER else None
+
+
+def _rounded_up(number: HostNumber | None, step: HostNumber | None) -> HostNumber | None:
+    """Return a quotient of whole numbers that is rounded up."""
+    if number is None or step is None or not (number.is_whole and step.is_whole):
+        return None
+    known = isinstance(number.value, int) and isinstance(step.value, int) and step.value != 0
+    value = -(-number.value // step.value) if known else None  # type: ignore[operator]
+    text = f"(({number.text} + {step.text} - 1) / {step.text})"
+    return HostNumber(text, value, True, number.by_user or step.by_user)
+
+
+def _computed(
+    a: float | None, operator: ast.AST, b: float | None, rounds_quotients: bool
+) -> int | float | None:
+    """Return the value of an operation; None if it is not known or too large."""
+    if a is None or b is None:
+        return None
+    if isinstance(operator, ast.Pow | ast.LShift | ast.RShift) and not (0 <= b <= 62 and abs(a) <= 1 << 20):
+        return None
+    try:
+        match operator:
+            case ast.Add():
+                value = a + b
+            case ast.Sub():
+                value = a - b
+            case ast.Mult():
+                value = a * b
+            case ast.Div():
+                value = a // b if rounds_quotients and isinstance(a, int) and isinstance(b, int) else a / b
+            case ast.FloorDiv():
+                value = a // b
+            case ast.Mod():
+                value = a % b
+            case ast.Pow():
+                value = a**b
+            case ast.LShift():
+                value = int(a) << int(b)
+            case ast.RShift():
+                value = int(a) >> int(b)
+            case ast.Eq() | ast.NotEq():
+                value = int((a == b) == isinstance(operator, ast.Eq))
+            case ast.Lt() | ast.GtE():
+                value = int((a < b) == isinstance(operator, ast.Lt))
+            case ast.Gt() | ast.LtE():
+                value = int((a > b) == isinstance(operator, ast.Gt))
+            case _:
+                return None
+    except (ArithmeticError, ValueError):
+        return None
+    is_usable = isinstance(value, int | float) and math.isfinite(value) and abs(value) < LARGEST_NUMBER
+    return value if is_usable else None
+
+
+def _joined_path(folder: str, name: str) -> str:
+    return name if not folder or name.startswith("/") else f"{folder}/{name}"
+
+
+def _parent(path: str) -> str:
+    """Return the folder of a path; the empty path is the folder of the program."""
+    is_above = not path or path.rpartition("/")[2] == ".."
+    return f"{path}/..".lstrip("/") if is_above else path.rpartition("/")[0]
+
+
+def _short(node: ast.AST) -> str:
+    """Return the beginning of an expression, for messages."""
+    try:
+        text = " ".join(ast.unparse(node).split())
+    except (RecursionError, ValueError):
+        return "an expression"
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -31,13 +31,14 @@ from cudamm.source.python_text import (
     number_text,
     percent_formatted,
     plain,
+    segment_of,
     substituted,
 )
 
 MOST_DEPTH = 45
 """Nesting of expressions, and of names that stand for others, that is followed."""
 
-MOST_STEPS = 40_000
+MOST_STEPS = 20_000
 """Number of parts of expressions that are looked at."""
 
 MOST_CALLS = 12
@@ -188,11 +189,13 @@ class Variables:
 
     def declare(self, name: str, number: HostNumber) -> HostNumber:
         """Return a number as the variable of a name."""
-        name = cpp_name(name)
+        name = plain_name = cpp_name(name)
+        number_of_names = 1
         if number.text == name:
             return number
         while name in self.unknown or (name in self.values and self.values[name] != number):
-            name += "_"
+            number_of_names += 1
+            name = f"{plain_name}{number_of_names}"
         self.values[name] = number
         return replace(number, text=name)
 
@@ -207,7 +210,7 @@ class Variables:
 def cpp_name(name: str) -> str:
     """Return a name that C++ can have for a name of Python."""
     name = re.sub(r"\W", "_", name.removeprefix("self."), flags=re.ASCII)
-    return f"{name}_" if name in CPP_WORDS or not name or name[0].isdigit() else name
+    return f"of_{name}" if name in CPP_WORDS or not name or name[0].isdigit() else name
 
 
 class Evaluation:
@@ -228,9 +231,10 @@ class Evaluation:
         is_python_2: bool,
     ) -> None:
         self.tree, self.variables = tree, Variables()
-        self._source, self._read, self._is_python_2 = source, read, is_python_2
+        self._lines, self._read, self._is_python_2 = source.encode().split(b"\n"), read, is_python_2
         self.module = Scope(tree.tree)
         self._scopes: dict[tuple[ast.AST, ast.AST | None, Scope | None], Scope] = {}
+        self._scopes_of: dict[tuple[ast.AST, int], list[Scope]] = {}
         self._values: dict[tuple[ast.AST, Scope], Value] = {}
         self._running: set[tuple[ast.AST, Scope]] = set()
         self._depth = self._steps = 0
@@ -247,6 +251,13 @@ class Evaluation:
         """Return a function's scopes, one for each call of it that the program has."""
         if not isinstance(node, FunctionNode):
             return [self.scope(node)]
+        key = node, levels
+        if key not in self._scopes_of:
+            self._scopes_of[key] = [self.scope(node)]  # until it is known, for functions that call themselves
+            self._scopes_of[key] = self._scopes_by_call(node, levels)
+        return self._scopes_of[key]
+
+    def _scopes_by_call(self, node: FunctionNode, levels: int) -> list[Scope]:
         name = node.name
         owner = self.tree.class_of(node)
         if name == "__init__" and owner:
@@ -281,13 +292,8 @@ class Evaluation:
         """Return the value that a scope gives to a name; None if it gives none."""
         assigned = self.tree.assignments(scope.node, name)
         if scope.node is self.tree.tree and not assigned:  # by a function with `global name`
-            assigned = [
-                found
-                for functions in self.tree.functions.values()
-                for function in functions
-                if any(isinstance(part, ast.Global) and name in part.names for part in ast.walk(function))
-                for found in self.tree.assignments(function, name)
-            ]
+            functions = self.tree.with_global.get(name, ())
+            assigned = [found for function in functions for found in self.tree.assignments(function, name)]
         if assigned:
             found = self._assigned(name, assigned, node, scope)
             if found is not None:
@@ -335,7 +341,7 @@ class Evaluation:
             if branches is None:
                 continue  # it is not reached
             own_loops = [loop for loop in loops_among(around) if loop in loops_among(branches)]
-            is_before = position(each.node) < at and each.node is not node
+            is_before = each.end <= at
             if is_before and all(branch in around for branch in branches):
                 certain, others = each, []
             elif is_before or (
@@ -449,7 +455,7 @@ class Evaluation:
             case ast.Constant(value=int() | float() as number):
                 return _constant(number)
             case ast.Constant(value=str() | bytes()):
-                return literal_text(node, self._source)
+                return literal_text(node, self._lines)
             case ast.Name(id="__file__"):
                 return _File("program.py")
             case ast.Name(id=name):
@@ -464,9 +470,8 @@ class Evaluation:
                     for key, value in zip(keys, values, strict=True)
                 ]
                 return {key: self.value(value, scope) for key, value in named}
-            case ast.GeneratorExp(elt=element) | ast.ListComp(elt=element):
-                each = self.value(element, scope)
-                return each if isinstance(each, HostArray) else None
+            case ast.GeneratorExp() | ast.ListComp():
+                return self._comprehension(node, scope)
             case ast.JoinedStr(values=parts):
                 return self._interpolated(node, parts, scope)
             case ast.BinOp():
@@ -492,6 +497,20 @@ class Evaluation:
                 return self.value(inner, scope)
         return None
 
+    def _comprehension(self, node: ast.GeneratorExp | ast.ListComp, scope: Scope) -> HostArray | None:
+        """Return one of the arrays that it makes, or the array of the numbers that it counts."""
+        each = self.value(node.elt, scope)
+        is_row = isinstance(node.elt, ast.ListComp)
+        if isinstance(each, HostArray) and not is_row:  # `a, b = (np.random.rand(n, n) for _ in range(2))`
+            return each
+        inner = each.shape if isinstance(each, HostArray) and is_row else ()
+        counted = node.generators[0].iter
+        if len(node.generators) != 1 or not isinstance(counted, ast.Call) or len(counted.args) != 1:
+            return None
+        number = self._number(counted.args[0], scope)
+        is_zero = isinstance(each, HostArray | HostNumber) and each in (_constant(0), _constant(0.0))
+        return HostArray((number, *(inner or ())), is_zero=is_zero) if number else None
+
     def _interpolated(self, node: ast.JoinedStr, parts: list[ast.expr], scope: Scope) -> KernelText | None:
         found: list[tuple[str | KernelText | HostNumber | None, str]] = []
         for part in parts:
@@ -503,7 +522,7 @@ class Evaluation:
                 found.append((value, specification))
             elif isinstance(part, ast.Constant):
                 found.append((str(part.value), ""))
-        segment = ast.get_source_segment(self._source, node) or ""
+        segment = segment_of(node, self._lines)
         begins_below = re.match(r"""[A-Za-z]*(?:\"{3}|'{3})\\\n""", segment) is not None
         return interpolated(found, node.lineno + begins_below)
 
@@ -596,15 +615,16 @@ class Evaluation:
         value = self.value(node.value, scope)
         if isinstance(value, _File):
             return _File(_parent(value.path)) if node.attr == "parent" else None
+        option = self._option(node) if isinstance(value, Unknown) else None
+        if option is not None:
+            return option
         if node.attr in ("shape", "size", "nbytes", "itemsize") and isinstance(value, HostArray | Unknown):
             return self._of_array(value, node, scope)
         if isinstance(value, HostArray) or (isinstance(value, Unknown) and node.attr in _SAME_ARRAY):
             if node.attr == "T":
                 return replace(value, shape=None) if isinstance(value, HostArray) else None
             return value if node.attr in _SAME_ARRAY else None
-        if isinstance(value, Kernel | Module | _Template):
-            return None
-        return self._option(node)
+        return None
 
     def _own_attribute(self, name: str, node: ast.AST, scope: Scope) -> Value | None:
         owner = next((each for each, _ in self.tree.around(node) if isinstance(each, ast.ClassDef)), None)
@@ -811,10 +831,9 @@ class Evaluation:
             if (owner is None) == is_method:
                 continue
             inner = self.scope(function, node, scope)
-            returned = [part for part in _own_parts(function) if isinstance(part, ast.Return) and part.value]
             found = [
                 self.value(part.value, inner)
-                for part in returned
+                for part in self.tree.returns.get(function, ())
                 if part.value and self._open_branches(part, inner) is not None
             ]
             if found and all(each == found[0] for each in found):
@@ -902,7 +921,7 @@ class Evaluation:
             shape = self._shape(arguments if is_many else arguments[:1])
             return HostArray(shape, is_zero=name.endswith("zeros"))
         if name in ("array", "tensor", "arange", "linspace"):
-            return HostArray()
+            return HostArray(self._shape(arguments[:1]) if name == "arange" and len(arguments) == 1 else None)
         return None
 
     def _shape(self, arguments: list[Value]) -> tuple[HostNumber, ...] | None:
@@ -958,16 +977,6 @@ def _formatter(values: Value) -> Callable[[str], KernelText | HostNumber | None]
 
 def _is_destination(keyword: ast.keyword) -> bool:
     return keyword.arg == "dest" and isinstance(keyword.value, ast.Constant)
-
-
-def _own_parts(function: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of a function without those of the functions in it."""
-    unread = list(ast.iter_child_nodes(function))
-    while unread:
-        node = unread.pop()
-        yield node
-        if not isinstance(node, ScopeNode):
-            unread += ast.iter_child_nodes(node)
 
 
 def _constant(number: float) -> HostNumber | None:

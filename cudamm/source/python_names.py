@@ -31,6 +31,12 @@ class Assignment:
     is_added: bool = False
 
     @property
+    def end(self) -> tuple[int, int]:
+        """Return the line and the column from which the name has the value."""
+        node = self.node.iter if isinstance(self.node, ast.For | ast.AsyncFor) else self.node
+        return getattr(node, "end_lineno", 0) or 0, getattr(node, "end_col_offset", 0) or 0
+
+    @property
     def is_nothing(self) -> bool:
         """Return whether the value is None, which a program gives to a name until it has another."""
         return isinstance(self.value, ast.Constant) and self.value.value is None
@@ -46,8 +52,11 @@ class ProgramTree:
         self.functions: dict[str, list[FunctionNode]] = {}
         self.classes: dict[str, ast.ClassDef] = {}
         self.imported: dict[str, str] = {}  # the names of what is imported under other names
+        self.returns: dict[ast.AST, list[ast.Return]] = {}
+        self.with_global: dict[str, list[ScopeNode]] = {}  # the functions that assign a module's names
         self.libraries: set[str] = set()  # the names of imported modules
-        for node in ast.walk(tree):
+        nodes = list(ast.walk(tree))
+        for node in nodes:
             for field, value in ast.iter_fields(node):
                 for child in value if isinstance(value, list) else [value]:
                     if isinstance(child, ast.AST):
@@ -62,6 +71,11 @@ class ProgramTree:
                 self.imported |= {each.asname or each.name: each.name for each in node.names}
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self.libraries |= {(each.asname or each.name).partition(".")[0] for each in node.names}
+        for node in nodes:
+            if isinstance(node, ast.Return):
+                self.returns.setdefault(self.scope_of(node), []).append(node)
+            for name in node.names if isinstance(node, ast.Global) else ():
+                self.with_global.setdefault(name, []).append(self.scope_of(node))
         self._assignments: dict[ast.AST, dict[str, list[Assignment]]] = {}
 
     def around(self, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:

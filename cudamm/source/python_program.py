@@ -165,7 +165,7 @@ class _Program:
             why = self._why_unknown(unknown[0])
             raise UsageError(
                 f"{self.path}:{unknown[0].node.lineno}: the text of the kernel is not known without running the "
-                f"program{why}: put the text into a .cu file beside it"
+                f"program{why}: have the program print the text, and put it into a .cu file"
             )
         if not any(map(_has_kernels, found.values())):
             self._refuse()
@@ -277,7 +277,7 @@ class _Program:
             raise UsageError(f"{self.path}: the program compiles {sources[0]}: give cudamm that file")
         raise UsageError(
             f"{self.path} contains no CUDA kernel as text (SourceModule, RawKernel, RawModule, load_inline): name "
-            "the .cu file with the kernel"
+            "the .py or .cu file with the kernel"
         )
 
     def _full_name(self, node: ast.expr, name: str) -> str:
@@ -451,6 +451,8 @@ class _Program:
             is_defined = name in constants or str(number.value) == defined.get(name, "").strip("()")
             if name in needed and not is_defined:
                 text = linked.get(name, number.text)
+                if text.startswith("(argc"):  # the reader of C++ expects a choice of the user like this
+                    text = text[1:-1]
                 declared.append(f"{'int' if number.is_whole else 'double'} {name} = {text};")
         parameters = ", ".join(f"{kind} {name}" for name, kind in unknown.items())
         return f"void launch_from_python({parameters}) {{ {' '.join(declared)} {launch.code} }}"

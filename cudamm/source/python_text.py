@@ -288,10 +288,25 @@ def interpolated(
     return text if len(str(text)) <= LONGEST_TEXT else None
 
 
-def literal_text(node: ast.Constant, source: str) -> KernelText:
-    """Return a string of the program, which may be of several literals, with its lines."""
+def segment_of(node: ast.expr, lines: Sequence[bytes]) -> str:
+    """Return the text of an expression, from the lines of the program."""
+    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+    inside = list(lines[first : last + 1])
+    inside[-1:] = [line[: node.end_col_offset] for line in inside[-1:]]
+    inside[:1] = [line[node.col_offset :] for line in inside[:1]]
+    return b"\n".join(inside).decode("utf-8", "replace")
+
+
+def literal_text(node: ast.Constant, lines: Sequence[bytes]) -> KernelText:
+    """Return a string of the program, which may be of several literals.
+
+    Args:
+        lines: those of the program.
+    """
     value = node.value.decode("utf-8", "replace") if isinstance(node.value, bytes) else str(node.value)
-    segment = ast.get_source_segment(source, node) or ""
+    if node.end_lineno == node.lineno:
+        return plain(value, node.lineno)
+    segment = segment_of(node, lines)
     pieces: list[Piece] = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(f"({segment})").readline):
@@ -405,7 +420,12 @@ class Placement:
 
 def defined_names(source: str) -> dict[str, str]:
     """Return the macros without parameters and the constants that C++ source defines, with their texts."""
-    code = without_comments(source)
+    code = re.sub(r'extern\s*"C"\s*\{', "", without_comments(source))
+    outside, depth = [], 0
+    for part in re.split(r"([{}])", code):
+        depth += {"{": 1, "}": -1}.get(part, 0)
+        outside.append(part if depth <= 0 else "")
     macros = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)", code, re.MULTILINE)
-    constants = re.findall(r"\b(?:const|constexpr)\s+(?:unsigned\s+)?int\s+(\w+)\s*=\s*([^;,]+);", code)
+    constant = r"\b(?:const|constexpr)\s+(?:unsigned\s+)?int\s+(\w+)\s*=\s*([^;,]+);"
+    constants = re.findall(constant, "".join(outside))
     return {name: value.strip() for name, value in (*macros, *constants)}

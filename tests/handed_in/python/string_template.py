@@ -1,4 +1,4 @@
-# string.Template: the column is taken from threadIdx.y, so every block writes its tile transposed. Wrong.
+# string.Template: B is read by the row that belongs to the column, so the product is A times B transposed. Wrong.
 from string import Template
 
 import numpy as np

@@ -8,12 +8,31 @@ from __future__ import annotations
 
 import ast
 import math
+import posixpath
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
+from cudamm.source.host_values import (
+    HostArray,
+    Kernel,
+    Module,
+    NamedFile,
+    Template,
+    Unknown,
+    Value,
+    Variables,
+    as_definition,
+    combined,
+    constant,
+    cpp_name,
+    rounded_up,
+    unless_chosen,
+    value_finder,
+)
 from cudamm.source.python_names import (
     Assignment,
+    Branch,
     FunctionNode,
     ProgramTree,
     ScopeNode,
@@ -22,7 +41,6 @@ from cudamm.source.python_names import (
     position,
 )
 from cudamm.source.python_text import (
-    CPP_WORDS,
     HostNumber,
     KernelText,
     brace_formatted,
@@ -47,8 +65,6 @@ MOST_CALLS = 12
 LONGEST_EXPRESSION = 400
 """Number of characters of C++ for a number."""
 
-LARGEST_NUMBER = 2**62
-
 MODULES = {
     "SourceModule": "source",
     "DynamicSourceModule": "source",
@@ -60,74 +76,7 @@ MODULES = {
 INLINE = "load_inline"
 """PyTorch's function for a text with kernels and the host code that launches them."""
 
-_FOR_USER = "atoi(argv[1])"
-"""C++ for a number that the program's user chooses."""
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """A value that is not known.
-
-    Attributes:
-        name: the variable that has it; empty if none has.
-        what: the expression, for messages.
-    """
-
-    name: str = ""
-    what: str = ""
-
-
-@dataclass(frozen=True)
-class HostArray:
-    """An array of the program, on either side.
-
-    Attributes:
-        shape: its extents; None if they are not known.
-        size_bytes: of memory without a shape; None if it is not known.
-        is_zero: whether the program fills it with zeros.
-        name: the variable that has it; empty if none has.
-    """
-
-    shape: tuple[HostNumber, ...] | None = None
-    size_bytes: HostNumber | None = None
-    is_zero: bool = False
-    name: str = ""
-
-
-@dataclass(frozen=True)
-class Module:
-    """An object with the kernels of a text."""
-
-    node: ast.Call
-    text: Value
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel of a module, and the block that `prepare` fixes."""
-
-    module: Module
-    name: str
-    method: str = ""
-
-
-@dataclass(frozen=True)
-class _Template:
-    """A `string.Template`."""
-
-    text: KernelText
-
-
-@dataclass(frozen=True)
-class _File:
-    """An open file, or the path of one."""
-
-    path: str
-
-
-Value = (
-    HostNumber | KernelText | tuple["Value", ...] | dict[str, "Value"] | HostArray | Module | Kernel | object
-)
+_OPTIONS = ("options", "extra_cuda_cflags")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,71 +95,29 @@ class Scope:
 
 
 _SAME_ARRAY_WORDS = """
-array asarray ascontiguousarray asfortranarray to_gpu to_gpu_async to_device In Out InOut astype copy get set data_ptr
-contiguous cuda to float half double gpudata data ptr ravel flatten from_numpy squeeze tensor asanyarray bfloat16 view
-requires_grad_ from_dlpack
+array asarray ascontiguousarray asfortranarray to_gpu to_gpu_async to_device In Out InOut astype copy get set
+data_ptr contiguous cuda to float half double gpudata data ptr ravel flatten from_numpy squeeze tensor
+asanyarray bfloat16 view requires_grad_ from_dlpack
 """
 _SAME_ARRAY = frozenset(_SAME_ARRAY_WORDS.split())
 """Names of functions, methods and attributes that return the elements of an array, wherever they are."""
 
 _MAKER_WORDS = """
-zeros empty ones full rand randn random random_sample standard_normal eye identity pagelocked_empty pagelocked_zeros
-managed_empty managed_zeros uniform normal randint integers sample ranf
+zeros empty ones full rand randn random random_sample standard_normal eye identity pagelocked_empty
+pagelocked_zeros managed_empty managed_zeros uniform normal randint integers sample ranf
 """
 _MAKERS = frozenset(_MAKER_WORDS.split())
 """Names of functions that make an array of a shape."""
 
 _LIKE = frozenset({"zeros_like", "empty_like", "ones_like", "full_like", "rand_like", "randn_like"})
 _NUMBER_WORDS = """
-int int32 int64 uint32 uint64 int16 uint16 int8 uint8 intc uintc int_ intp c_int c_uint c_int32 c_int64 c_uint32
-c_size_t c_longlong
+int int32 int64 uint32 uint64 int16 uint16 int8 uint8 intc uintc int_ intp c_int c_uint c_int32 c_int64
+c_uint32 c_size_t c_longlong
 """
 _NUMBER_TYPES = frozenset(_NUMBER_WORDS.split())
 _REAL_TYPES = frozenset({"float", "float32", "float64", "float16", "single", "double", "c_float", "c_double"})
 _AS_IT_IS = frozenset({"dedent", "strip", "lstrip", "rstrip", "encode", "decode", "cleandoc", "expandtabs"})
 _SAME_PATH = frozenset({"abspath", "realpath", "expanduser", "Path", "resolve", "absolute", "str", "fspath"})
-_SIGNS: dict[type[ast.AST], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "/", ast.Mod: "%", ast.LShift: "<<", ast.RShift: ">>",
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
-}  # fmt: skip
-
-
-@dataclass
-class Variables:
-    """The variables that a C++ function needs for the numbers of the program.
-
-    Attributes:
-        values: C++ for each, in an order in which each is declared before it is used.
-        unknown: those whose values are not known.
-    """
-
-    values: dict[str, HostNumber] = field(default_factory=dict)
-    unknown: dict[str, None] = field(default_factory=dict)
-
-    def declare(self, name: str, number: HostNumber) -> HostNumber:
-        """Return a number as the variable of a name."""
-        name = plain_name = cpp_name(name)
-        number_of_names = 1
-        if number.text == name:
-            return number
-        while name in self.unknown or (name in self.values and self.values[name] != number):
-            number_of_names += 1
-            name = f"{plain_name}{number_of_names}"
-        self.values[name] = number
-        return replace(number, text=name)
-
-    def add_unknown(self, name: str) -> HostNumber:
-        """Return a number of which only the name is known."""
-        name = cpp_name(name)
-        if name not in self.values:
-            self.unknown[name] = None
-        return HostNumber(name)
-
-
-def cpp_name(name: str) -> str:
-    """Return a name that C++ can have for a name of Python."""
-    name = re.sub(r"\W", "_", name.removeprefix("self."), flags=re.ASCII)
-    return f"of_{name}" if name in CPP_WORDS or not name or name[0].isdigit() else name
 
 
 class Evaluation:
@@ -286,12 +193,13 @@ class Evaluation:
             # A function sees what its module assigns until it is called.
             place = scope.call if is_caller and scope.call else inner
             value = self._in_scope(name, place if is_caller else self.tree.tree, around)
-        return Unknown(cpp_name(name), name) if value is None else value
+        return Unknown(cpp_name(name)) if value is None else value
 
     def _in_scope(self, name: str, node: ast.AST, scope: Scope) -> Value | None:
         """Return the value that a scope gives to a name; None if it gives none."""
         assigned = self.tree.assignments(scope.node, name)
-        if scope.node is self.tree.tree and not assigned:  # by a function with `global name`
+        is_none = all(each.is_nothing for each in assigned)
+        if scope.node is self.tree.tree and is_none and name in self.tree.with_global:
             functions = self.tree.with_global.get(name, ())
             assigned = [found for function in functions for found in self.tree.assignments(function, name)]
         if assigned:
@@ -319,13 +227,13 @@ class Evaluation:
             if passed is not None and not isinstance(passed, ast.Starred):
                 value = self.value(passed, scope.caller)
                 if isinstance(value, Unknown):
-                    return Unknown(cpp_name(name), value.what or name)
+                    return Unknown(cpp_name(name), value.node)
                 return self._as_variable(name, value)
         defaults = dict(zip(reversed(names), reversed(given.defaults), strict=False))
         defaults |= {k: v for k, v in zip(keywords, given.kw_defaults, strict=False) if v}
         if name in defaults:
             return self._as_variable(name, self.value(defaults[name], self.module))
-        return Unknown(cpp_name(name), name)
+        return Unknown(cpp_name(name))
 
     def _assigned(self, name: str, found: list[Assignment], node: ast.AST, scope: Scope) -> Value | None:
         """Return the value that a name has at a place, by the assignments of its scope."""
@@ -350,21 +258,37 @@ class Evaluation:
                 others.append(each)
         if certain is None and not others:
             return None
-        values = [self._value_of(each, scope) for each in ([certain] if certain else []) + others]
-        if all(value == values[0] for value in values):
-            return values[0]
-        by_user = [value for value in values[1:] if isinstance(value, HostNumber) and value.by_user]
-        if isinstance(values[0], HostNumber) and certain and len(by_user) == len(values) - 1:
-            usual = values[0]
-            text = f"(argc > 1 ? {_FOR_USER} : {usual.text})"
-            return self._as_variable(name, HostNumber(text, usual.value, usual.is_whole, by_user=True))
-        return Unknown(cpp_name(name), name)
+        value = self._value_of(certain, scope) if certain else None
+        for each in others:
+            value = self._merged(name, value, each, scope, around)
+        return value
+
+    def _merged(
+        self, name: str, before: Value | None, each: Assignment, scope: Scope, around: list[Branch]
+    ) -> Value:
+        """Return the value of a name after an assignment that the program makes under a condition."""
+        value = self._value_of(each, scope, before)
+        if before is None or value == before:
+            return value
+        branches = [branch for branch in self._open_branches(each.node, scope) or () if branch not in around]
+        if isinstance(before, HostNumber) and isinstance(value, HostNumber) and len(branches) == 1:
+            branch, kind = branches[0]
+            test = self._number(branch.test, scope) if isinstance(branch, ast.If) else None
+            is_whole = before.is_whole and value.is_whole
+            if value.by_user and not before.by_user:
+                return self._as_variable(name, unless_chosen(before))
+            if test:
+                then, other = (value, before) if kind == "body" else (before, value)
+                text = f"({test.text} ? {then.text} : {other.text})"
+                known = then.value if test.value else None if test.value is None else other.value
+                return self._as_variable(name, HostNumber(text, known, is_whole))
+        return Unknown(cpp_name(name))
 
     def _is_outside(self, assignment: Assignment, loops: list[ast.AST], scope: Scope) -> bool:
         own = loops_among(self.tree.branches(assignment.node, scope.node))
         return not any(loop in own for loop in loops)
 
-    def _open_branches(self, node: ast.AST, scope: Scope) -> list[tuple[ast.AST, str]] | None:
+    def _open_branches(self, node: ast.AST, scope: Scope) -> list[Branch] | None:
         """Return the branches around a node whose conditions are not known; None if it is not reached."""
         found = []
         for branch, kind in self.tree.branches(node, scope.node):
@@ -380,41 +304,50 @@ class Evaluation:
         if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__":
             return True
         value = self.value(test, scope)
-        if isinstance(value, HostNumber) and value.value is not None and not value.by_user:
-            return bool(value.value)
-        return None
+        if not isinstance(value, HostNumber) or value.value is None or value.by_user:
+            return None
+        return None if "%" in value.text else bool(value.value)  # a remainder is another one for other sizes
 
-    def _value_of(self, assignment: Assignment, scope: Scope) -> Value:
-        """Return the value that an assignment gives to its name."""
+    def _value_of(self, assignment: Assignment, scope: Scope, before: Value | None = None) -> Value:
+        """Return the value that an assignment gives to its name, which may have had another one."""
         name = assignment.name
         if assignment.value is None:
-            return Unknown(cpp_name(name), name.removeprefix("self."))
+            return Unknown(cpp_name(name))
         inner = scope
         if name.startswith("self.") or self.tree.scope_of(assignment.node) is not scope.node:
             inner = self.scopes_of(self.tree.scope_of(assignment.node))[0]
         if assignment.is_added:
             if loops_among(self.tree.branches(assignment.node, inner.node)):
-                return Unknown(cpp_name(name), name)  # it is added an unknown number of times
-            before = self._in_scope(name, assignment.node, inner)
+                return Unknown(cpp_name(name))  # it is added an unknown number of times
+            if before is None:
+                before = self._in_scope(name, assignment.node, inner)
             added = self.value(assignment.value, inner)
             if isinstance(before, KernelText) and isinstance(added, KernelText):
                 return before + added
-            return Unknown(cpp_name(name), name)
+            total = self._arithmetic(before, ast.Add(), added)
+            return self._as_variable(name, total) if total else Unknown(cpp_name(name))
         value = self.value(assignment.value, inner)
         if assignment.index is not None:
             value = self._element(value, assignment.index)
         if isinstance(value, Unknown):
-            return Unknown(cpp_name(name), value.what or name)
+            return Unknown(cpp_name(name), value.node)
         return self._as_variable(name, value)
 
     def _as_variable(self, name: str, value: Value) -> Value:
         """Return a value as what a variable has."""
-        if isinstance(value, HostNumber) and not name.startswith("self."):
-            is_expression = not re.fullmatch(r"\w+_(?:rows|cols|depth)", value.text)
-            return self.variables.declare(name, value) if is_expression or value.text != name else value
         if isinstance(value, HostNumber):
-            return self.variables.declare(name.removeprefix("self."), value)
-        return replace(value, name=cpp_name(name)) if isinstance(value, HostArray) else value
+            return self.variables.declare(name, value)
+        if not isinstance(value, HostArray):
+            return value
+        name = cpp_name(name)
+        shape = value.shape
+        if shape and len(shape) == 2:  # plain numbers get names, so that they are known as sizes
+            pairs = zip(shape, ("rows", "cols"), strict=True)
+            shape = tuple(
+                self.variables.declare(f"{name}_{which}", number) if number.text.isdigit() else number
+                for number, which in pairs
+            )
+        return replace(value, name=name, shape=shape)
 
     # Expressions
 
@@ -425,7 +358,7 @@ class Evaluation:
             return self._values[key]
         self._steps += 1
         if key in self._running or self._depth >= MOST_DEPTH or self._steps > MOST_STEPS:
-            return Unknown("", _short(node))
+            return Unknown(node=node)
         self._running.add(key)
         self._depth += 1
         try:
@@ -434,7 +367,7 @@ class Evaluation:
             self._depth -= 1
             self._running.discard(key)
         if value is None or (isinstance(value, HostNumber) and len(value.text) > LONGEST_EXPRESSION):
-            value = Unknown("", _short(node))
+            value = Unknown(node=node)
         if self._steps <= MOST_STEPS:
             self._values[key] = value
         return value
@@ -453,11 +386,11 @@ class Evaluation:
             case ast.Constant(value=bool() as truth):
                 return HostNumber("1" if truth else "0", int(truth))
             case ast.Constant(value=int() | float() as number):
-                return _constant(number)
+                return constant(number)
             case ast.Constant(value=str() | bytes()):
                 return literal_text(node, self._lines)
             case ast.Name(id="__file__"):
-                return _File("program.py")
+                return NamedFile("program.py")
             case ast.Name(id=name):
                 return self._name(name, node, scope)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
@@ -508,7 +441,7 @@ class Evaluation:
         if len(node.generators) != 1 or not isinstance(counted, ast.Call) or len(counted.args) != 1:
             return None
         number = self._number(counted.args[0], scope)
-        is_zero = isinstance(each, HostArray | HostNumber) and each in (_constant(0), _constant(0.0))
+        is_zero = isinstance(each, HostArray | HostNumber) and each in (constant(0), constant(0.0))
         return HostArray((number, *(inner or ())), is_zero=is_zero) if number else None
 
     def _interpolated(self, node: ast.JoinedStr, parts: list[ast.expr], scope: Scope) -> KernelText | None:
@@ -529,13 +462,13 @@ class Evaluation:
     def _binary(self, node: ast.BinOp, scope: Scope) -> Value | None:
         left, right = self.value(node.left, scope), self.value(node.right, scope)
         if isinstance(left, KernelText) and isinstance(node.op, ast.Mod):
-            return percent_formatted(left, _formatter(right))
+            return percent_formatted(left, value_finder(right))
         if isinstance(left, KernelText) and isinstance(right, KernelText) and isinstance(node.op, ast.Add):
             return left + right
-        if isinstance(left, _File) and isinstance(node.op, ast.Div) and isinstance(right, KernelText):
-            return _File(_joined_path(left.path, str(right)))
-        if isinstance(left, _File) and isinstance(node.op, ast.Add) and isinstance(right, KernelText):
-            return _File(_joined_path(left.path, str(right).lstrip("/")))
+        if isinstance(left, NamedFile) and isinstance(node.op, ast.Div) and isinstance(right, KernelText):
+            return NamedFile(posixpath.join(left.path, str(right)))
+        if isinstance(left, NamedFile) and isinstance(node.op, ast.Add) and isinstance(right, KernelText):
+            return NamedFile(posixpath.join(left.path, str(right).lstrip("/")))
         if isinstance(left, tuple) and isinstance(right, tuple) and isinstance(node.op, ast.Add):
             return left + right
         arrays = [value for value in (left, right) if isinstance(value, HostArray)]
@@ -547,37 +480,19 @@ class Evaluation:
         a, b = self.number(left), self.number(right)
         if a is None or b is None:
             return None
-        value = _computed(a.value, operator, b.value, self._is_python_2)
-        by_user = a.by_user or b.by_user
-        is_whole = a.is_whole and b.is_whole
-        if isinstance(operator, ast.Pow):
-            if is_whole and b.text == "2":
-                return HostNumber(f"({a.text} * {a.text})", value, True, by_user)
-            return HostNumber(str(value), value, is_whole) if value is not None and not by_user else None
-        if isinstance(operator, ast.Div):
-            if is_whole and self._is_python_2:
-                return HostNumber(f"({a.text} / {b.text})", value, True, by_user)
-            return HostNumber(f"((double)({a.text}) / {b.text})", value, False, by_user)
-        sign = _SIGNS.get(type(operator))
-        if sign is None:
-            return None
-        text = f"({a.text} {sign} {b.text})"
-        if isinstance(operator, ast.FloorDiv) and not is_whole:
-            text = f"floor({a.text} / {b.text})"
-        return HostNumber(text, value, is_whole, by_user)
+        return combined(a, operator, b, self._is_python_2)
 
     def _unary(self, node: ast.UnaryOp, scope: Scope) -> Value | None:
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.BinOp):
             inner = node.operand  # -(-n // 16)
             negated = inner.left.operand if isinstance(inner.left, ast.UnaryOp) else None
             if negated is not None and isinstance(inner.op, ast.FloorDiv):
-                return _rounded_up(self._number(negated, scope), self._number(inner.right, scope))
+                return rounded_up(self._number(negated, scope), self._number(inner.right, scope))
         number = self._number(node.operand, scope)
         if number is None:
             return None
         if isinstance(node.op, ast.Not):
-            value = None if number.value is None else int(not number.value)
-            return HostNumber(f"({number.text} == 0)", value, by_user=number.by_user)
+            return combined(number, ast.Eq(), HostNumber("0", 0), self._is_python_2)
         if isinstance(node.op, ast.USub):
             value = None if number.value is None else -number.value
             return HostNumber(f"(-{number.text})", value, number.is_whole, number.by_user)
@@ -613,16 +528,16 @@ class Evaluation:
         if isinstance(node.value, ast.Name) and node.value.id in self.tree.classes:
             return self._in_scope(node.attr, self.tree.tree, self.scope(self.tree.classes[node.value.id]))
         value = self.value(node.value, scope)
-        if isinstance(value, _File):
-            return _File(_parent(value.path)) if node.attr == "parent" else None
+        if isinstance(value, NamedFile):
+            return NamedFile(_folder_of(value.path)) if node.attr == "parent" else None
         option = self._option(node) if isinstance(value, Unknown) else None
         if option is not None:
             return option
         if node.attr in ("shape", "size", "nbytes", "itemsize") and isinstance(value, HostArray | Unknown):
             return self._of_array(value, node, scope)
         if isinstance(value, HostArray) or (isinstance(value, Unknown) and node.attr in _SAME_ARRAY):
-            if node.attr == "T":
-                return replace(value, shape=None) if isinstance(value, HostArray) else None
+            if node.attr == "T" and isinstance(value, HostArray):
+                return replace(value, shape=value.shape[::-1] if value.shape else None)
             return value if node.attr in _SAME_ARRAY else None
         return None
 
@@ -635,24 +550,20 @@ class Evaluation:
         found = [each for each in self.tree.attributes(owner, name) if not each.is_nothing]
         if value is None and found:
             values = [self._value_of(each, self.scope(self.tree.scope_of(each.node))) for each in found]
-            value = values[0] if all(each == values[0] for each in values) else Unknown(cpp_name(name), name)
-        return (
-            value or self._in_scope(name, self.tree.tree, self.scope(owner)) or Unknown(cpp_name(name), name)
-        )
+            value = values[0] if all(each == values[0] for each in values) else Unknown(cpp_name(name))
+        return value or self._in_scope(name, self.tree.tree, self.scope(owner)) or Unknown(cpp_name(name))
 
     def _option(self, node: ast.Attribute) -> Value | None:
         """Return `args.n` by the default value of the option, which the program's user may choose."""
         for call in self.tree.calls.get("add_argument", ()):
-            names = [each.value for each in call.args if isinstance(each, ast.Constant)]
-            names += [each.value.value for each in call.keywords if _is_destination(each)]  # type: ignore[attr-defined]
+            keywords = {each.arg: each.value for each in call.keywords}
+            names = [
+                each.value for each in (*call.args, keywords.get("dest")) if isinstance(each, ast.Constant)
+            ]
             if any(str(name).lstrip("-").replace("-", "_") == node.attr for name in names):
-                default = next((each.value for each in call.keywords if each.arg == "default"), None)
-                usual = self.value(default, self.module) if default else None
-                if isinstance(usual, HostNumber):
-                    text = f"(argc > 1 ? {_FOR_USER} : {usual.text})"
-                    return HostNumber(text, usual.value, usual.is_whole, by_user=True)
-                return HostNumber(_FOR_USER, by_user=True) if usual is None else usual
-        return HostNumber(_FOR_USER, by_user=True) if node.attr == "argv" else None
+                usual = self.value(keywords["default"], self.module) if "default" in keywords else None
+                return unless_chosen(usual) if usual is None or isinstance(usual, HostNumber) else usual
+        return unless_chosen(None) if node.attr == "argv" else None
 
     def _of_array(self, value: HostArray | Unknown, node: ast.Attribute, scope: Scope) -> Value | None:
         shape = value.shape if isinstance(value, HostArray) else None
@@ -685,8 +596,8 @@ class Evaluation:
         return tuple(self.variables.add_unknown(each) for each in names)
 
     def _subscript(self, node: ast.Subscript, scope: Scope) -> Value | None:
-        if ast.unparse(node.value).endswith("argv"):
-            return HostNumber(_FOR_USER, by_user=True)
+        if last_name(node.value) == "argv":
+            return unless_chosen(None)
         value, index = self.value(node.value, scope), self.value(node.slice, scope)
         if isinstance(value, dict):
             return value.get(str(index)) if isinstance(index, KernelText) else None
@@ -701,7 +612,7 @@ class Evaluation:
             return value[index]
         if isinstance(value, HostArray):  # `a, b = (np.random.rand(n, n) for _ in range(2))`
             return value
-        return Unknown("", "")
+        return Unknown()
 
     # Calls
 
@@ -716,11 +627,11 @@ class Evaluation:
             return self._kernel_of(owner, name, node, scope)
         if isinstance(owner, Kernel):
             return owner if name == "prepare" else None
-        if isinstance(owner, KernelText | _Template):
+        if isinstance(owner, KernelText | Template):
             found = self._text_method(owner, name, node, scope)
             if found is not None:
                 return found
-        if isinstance(owner, _File):
+        if isinstance(owner, NamedFile):
             return self._file_method(owner, name, node, scope)
         if name == "mem_alloc" and node.args:
             return HostArray(size_bytes=self._number(node.args[0], scope))
@@ -751,11 +662,11 @@ class Evaluation:
         if given is None:
             return None
         text = self.value(given, scope)
-        if isinstance(text, tuple) and all(isinstance(each, KernelText) for each in text):
-            joined = plain("")
-            for each in text:
-                joined = joined + each + plain("\n") if isinstance(each, KernelText) else joined
-            text = joined
+        text = _joined(text, plain("\n")) if isinstance(text, tuple) else text
+        options = next((self.value(each.value, scope) for each in node.keywords if each.arg in _OPTIONS), ())
+        for option in reversed(options) if isinstance(options, tuple) else ():
+            if isinstance(option, KernelText) and isinstance(text, KernelText):
+                text = as_definition(option) + text
         module = Module(node, text)
         if name != "RawKernel":
             return module
@@ -770,41 +681,33 @@ class Evaluation:
         return Kernel(module, str(kernel)) if isinstance(kernel, KernelText) else None
 
     def _text_method(
-        self, owner: KernelText | _Template, name: str, node: ast.Call, scope: Scope
+        self, owner: KernelText | Template, name: str, node: ast.Call, scope: Scope
     ) -> Value | None:
         keywords = {each.arg or "": self.value(each.value, scope) for each in node.keywords}
         arguments = self._arguments(node, scope)
         for each in (keywords.pop("", None), arguments[0] if arguments else None):  # `**values`, and a dict
             keywords |= each if isinstance(each, dict) else {}
-        if isinstance(owner, _Template):
+        if isinstance(owner, Template):
             is_known = name in ("substitute", "safe_substitute")
-            return substituted(owner.text, _formatter(keywords)) if is_known else None
+            return substituted(owner.text, value_finder(keywords)) if is_known else None
         if name in ("format", "format_map"):
             numbered = {str(place): value for place, value in enumerate(arguments)}
-            return brace_formatted(owner, _formatter(numbered | keywords))
+            return brace_formatted(owner, value_finder(numbered | keywords))
         if name == "replace" and len(arguments) >= 2:
             old, new = arguments[:2]
             known = isinstance(old, KernelText) and isinstance(new, KernelText)
             return owner.with_replaced(str(old), new) if known else None  # type: ignore[arg-type]
         if name == "join" and arguments:
-            parts = arguments[0]
-            if not isinstance(parts, tuple) or not all(isinstance(part, KernelText) for part in parts):
-                return None
-            joined = plain("")
-            for number, part in enumerate(parts):
-                joined = joined + owner + part if number else part  # type: ignore[operator]
-            return joined
+            return _joined(arguments[0], owner)
         return owner if name in _AS_IT_IS else None
 
-    def _file_method(self, owner: _File, name: str, node: ast.Call, scope: Scope) -> Value | None:
+    def _file_method(self, owner: NamedFile, name: str, node: ast.Call, scope: Scope) -> Value | None:
         if name in ("read", "read_text", "read_bytes"):
             return self._read(owner.path, node)
-        if name == "readlines":
-            return (self._read(owner.path, node),)
         if name in ("with_name", "joinpath") and len(node.args) == 1:
             part = self.value(node.args[0], scope)
-            folder = _parent(owner.path) if name == "with_name" else owner.path
-            return _File(_joined_path(folder, str(part))) if isinstance(part, KernelText) else None
+            folder = _folder_of(owner.path) if name == "with_name" else owner.path
+            return NamedFile(posixpath.join(folder, str(part))) if isinstance(part, KernelText) else None
         return owner if name in (*_SAME_PATH, "open") else None
 
     def _array_method(
@@ -812,15 +715,13 @@ class Evaluation:
     ) -> Value | None:
         if name == "size" and isinstance(node.func, ast.Attribute):  # of a tensor
             shape = self._of_array(owner, ast.Attribute(node.func.value, "shape", ast.Load()), scope)
-            if node.args and isinstance(shape, tuple):
-                index = self.value(node.args[0], scope)
-                is_index = isinstance(index, HostNumber) and isinstance(index.value, int)
-                return self._element(shape, index.value) if is_index else None  # type: ignore
-            return shape
+            index = self.value(node.args[0], scope) if node.args else None
+            if isinstance(index, HostNumber) and isinstance(index.value, int):
+                return self._element(shape, index.value)
+            return shape if not node.args else None
         if name == "reshape":
-            shape = self._shape(self._arguments(node, scope))
-            known = isinstance(owner, HostArray) and shape
-            return replace(owner, shape=shape) if known else HostArray(shape)
+            reshaped = self._shape(self._arguments(node, scope))
+            return replace(owner, shape=reshaped) if isinstance(owner, HostArray) else HostArray(reshaped)
         return owner if name in _SAME_ARRAY else None
 
     def _own_function(self, node: ast.Call, name: str, scope: Scope) -> Value | None:
@@ -844,24 +745,24 @@ class Evaluation:
         arguments = self._arguments(node, scope)
         first = arguments[0] if arguments else None
         if name in ("getcwd", "cwd"):
-            return _File("")
+            return NamedFile(".")
         if name in ("open", "Path", "PurePath") and isinstance(first, KernelText):
-            return _File("/".join(map(str, arguments[:1] if name == "open" else arguments)))
-        if name == "open" and isinstance(first, _File):
+            return NamedFile(posixpath.join(*map(str, arguments[:1] if name == "open" else arguments)))
+        if name == "open" and isinstance(first, NamedFile):
             return first
-        if name == "join" and isinstance(first, _File | KernelText):
-            start = first.path if isinstance(first, _File) else str(first)
+        if name == "join" and isinstance(first, NamedFile | KernelText):
+            start = first.path if isinstance(first, NamedFile) else str(first)
             others = [str(each) for each in arguments[1:] if isinstance(each, KernelText)]
             is_known = len(others) == len(arguments) - 1
-            return _File("/".join(filter(None, (start, *others)))) if is_known else None
-        if isinstance(first, _File):
+            return NamedFile(posixpath.join(start, *others)) if is_known else None
+        if isinstance(first, NamedFile):
             if name == "dirname":
-                return _File(_parent(first.path))
+                return NamedFile(_folder_of(first.path))
             return first if name in _SAME_PATH else None
         if name in _AS_IT_IS and isinstance(first, KernelText):
             return first
         if name == "Template" and isinstance(first, KernelText):
-            return _Template(first)
+            return Template(first)
         if name == "dict" and not arguments:
             return {each.arg: self.value(each.value, scope) for each in node.keywords if each.arg}
         if name in ("str", "repr") and first is not None:
@@ -872,16 +773,14 @@ class Evaluation:
             name == "get" and "environ" in ast.unparse(node.func)
         ):
             usual = arguments[1] if len(arguments) > 1 and isinstance(arguments[1], HostNumber) else None
-            if usual is None:
-                return HostNumber(_FOR_USER, by_user=True)
-            return replace(usual, text=f"(argc > 1 ? {_FOR_USER} : {usual.text})", by_user=True)
+            return unless_chosen(usual)
         made = self._made_array(node, name, arguments, scope)
         return made if made is not None else self._converted(name, arguments)
 
     def _of_several(self, name: str, node: ast.Call, arguments: list[Value]) -> Value | None:
         first = arguments[0] if arguments else None
         if name == "len":
-            if node.args and ast.unparse(node.args[0]).endswith("argv"):
+            if node.args and last_name(node.args[0]) == "argv":
                 return HostNumber("argc", by_user=True)
             if isinstance(first, HostArray) and first.shape:
                 return first.shape[0]
@@ -956,101 +855,18 @@ class Evaluation:
             return HostNumber(f"(int){name}({first.text})", value, True, first.by_user)
         second = numbers[1] if len(numbers) == 2 else None
         is_quotient = re.search(r"ceil_?div|div_?ceil|cdiv|div_?up|iceil", name, re.IGNORECASE)
-        return _rounded_up(first, second) if second and is_quotient else None
+        return rounded_up(first, second) if second and is_quotient else None
 
 
-def _formatter(values: Value) -> Callable[[str], KernelText | HostNumber | None]:
-    """Return what finds a value of a template by its key or its place."""
-
-    def of(key: str) -> KernelText | HostNumber | None:
-        found: Value = None
-        if isinstance(values, dict):
-            found = values.get(key)
-        elif isinstance(values, tuple):
-            found = values[int(key)] if key.isdigit() and int(key) < len(values) else None
-        elif key == "0":
-            found = values
-        return found if isinstance(found, KernelText | HostNumber) else None
-
-    return of
-
-
-def _is_destination(keyword: ast.keyword) -> bool:
-    return keyword.arg == "dest" and isinstance(keyword.value, ast.Constant)
-
-
-def _constant(number: float) -> HostNumber | None:
-    if isinstance(number, float) and not math.isfinite(number):
+def _joined(parts: Value, between: KernelText) -> KernelText | None:
+    """Return texts with another one between them; None if one is not known."""
+    known = [part for part in parts if isinstance(part, KernelText)] if isinstance(parts, tuple) else []
+    if not isinstance(parts, tuple) or len(known) != len(parts):
         return None
-    return HostNumber(str(number), number, isinstance(number, int)) if abs(number) < LARGEST_NUMBER else None
+    pieces = [piece for part in known for piece in (*between.pieces, *part.pieces)]
+    return KernelText(tuple(pieces[len(between.pieces) :]))
 
 
-def _rounded_up(number: HostNumber | None, step: HostNumber | None) -> HostNumber | None:
-    """Return a quotient of whole numbers that is rounded up."""
-    if number is None or step is None or not (number.is_whole and step.is_whole):
-        return None
-    known = isinstance(number.value, int) and isinstance(step.value, int) and step.value != 0
-    value = -(-number.value // step.value) if known else None  # type: ignore[operator]
-    text = f"(({number.text} + {step.text} - 1) / {step.text})"
-    return HostNumber(text, value, True, number.by_user or step.by_user)
-
-
-def _computed(
-    a: float | None, operator: ast.AST, b: float | None, rounds_quotients: bool
-) -> int | float | None:
-    """Return the value of an operation; None if it is not known or too large."""
-    if a is None or b is None:
-        return None
-    if isinstance(operator, ast.Pow | ast.LShift | ast.RShift) and not (0 <= b <= 62 and abs(a) <= 1 << 20):
-        return None
-    try:
-        match operator:
-            case ast.Add():
-                value = a + b
-            case ast.Sub():
-                value = a - b
-            case ast.Mult():
-                value = a * b
-            case ast.Div():
-                value = a // b if rounds_quotients and isinstance(a, int) and isinstance(b, int) else a / b
-            case ast.FloorDiv():
-                value = a // b
-            case ast.Mod():
-                value = a % b
-            case ast.Pow():
-                value = a**b
-            case ast.LShift():
-                value = int(a) << int(b)
-            case ast.RShift():
-                value = int(a) >> int(b)
-            case ast.Eq() | ast.NotEq():
-                value = int((a == b) == isinstance(operator, ast.Eq))
-            case ast.Lt() | ast.GtE():
-                value = int((a < b) == isinstance(operator, ast.Lt))
-            case ast.Gt() | ast.LtE():
-                value = int((a > b) == isinstance(operator, ast.Gt))
-            case _:
-                return None
-    except (ArithmeticError, ValueError):
-        return None
-    is_usable = isinstance(value, int | float) and math.isfinite(value) and abs(value) < LARGEST_NUMBER
-    return value if is_usable else None
-
-
-def _joined_path(folder: str, name: str) -> str:
-    return name if not folder or name.startswith("/") else f"{folder}/{name}"
-
-
-def _parent(path: str) -> str:
-    """Return the folder of a path; the empty path is the folder of the program."""
-    is_above = not path or path.rpartition("/")[2] == ".."
-    return f"{path}/..".lstrip("/") if is_above else path.rpartition("/")[0]
-
-
-def _short(node: ast.AST) -> str:
-    """Return the beginning of an expression, for messages."""
-    try:
-        text = " ".join(ast.unparse(node).split())
-    except (RecursionError, ValueError):
-        return "an expression"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _folder_of(path: str) -> str:
+    """Return the folder of a path; that of the program is `.`, the one above it `..`."""
+    return posixpath.normpath(f"{path}/..")

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
+Branch = tuple[ast.AST, str]
+"""A node such as an `if` or a loop, and which of its parts is meant."""
+
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -96,9 +99,9 @@ class ProgramTree:
         outer = self.parents.get(function, (None, ""))[0]
         return outer if isinstance(outer, ast.ClassDef) else None
 
-    def branches(self, node: ast.AST, scope: ast.AST) -> list[tuple[ast.AST, str]]:
+    def branches(self, node: ast.AST, scope: ast.AST) -> list[Branch]:
         """Return the branches and loops of a scope that a node is in, from the inside."""
-        found: list[tuple[ast.AST, str]] = []
+        found: list[Branch] = []
         for outer, field in self.around(node):
             if outer is scope:
                 break
@@ -134,7 +137,7 @@ def position(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
-def loops_among(branches: list[tuple[ast.AST, str]]) -> list[ast.AST]:
+def loops_among(branches: list[Branch]) -> list[ast.AST]:
     """Return the loops among branches."""
     return [outer for outer, field in branches if isinstance(outer, _LOOPS) and field == "body"]
 
@@ -154,7 +157,8 @@ def _assignments_in(scope: ast.AST) -> Iterator[Assignment]:
             for each in _targets(node.target, node.value if is_added else None, node):
                 yield Assignment(each.name, node, each.value, is_added=is_added)
         elif isinstance(node, ast.For | ast.AsyncFor):
-            yield from _targets(node.target, None, node)
+            first = ast.Subscript(value=node.iter, slice=ast.Constant(value=0), ctx=ast.Load())
+            yield from _targets(node.target, first, node)
         elif isinstance(node, ast.NamedExpr):
             yield from _targets(node.target, node.value, node)
         elif isinstance(node, ast.withitem) and node.optional_vars:

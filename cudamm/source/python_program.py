@@ -1,36 +1,30 @@
 """Read a Python program that contains CUDA kernels as text, such as one for PyCUDA or CuPy, as CUDA source.
 
-The source has the text of the kernels, and for each launch a C++ function that launches the kernel in the same
-way. Each line has the number that it has in the program. Nothing of the program is executed or imported.
+The source has the text of the kernels, and for each launch a C++ function that launches the kernel in the
+same way. Each line has the number that it has in the program. Nothing of the program is executed or imported.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cudamm.errors import UsageError
 from cudamm.source.c_text import function_of, kernels_in
+from cudamm.source.host_values import HostArray, Kernel, Module, Unknown, Value, cpp_name
 from cudamm.source.input_file import read_input
-from cudamm.source.python_evaluation import (
-    Evaluation,
-    HostArray,
-    Kernel,
-    Module,
-    Scope,
-    Unknown,
-    Value,
-    cpp_name,
-)
+from cudamm.source.python_evaluation import Evaluation, Scope
 from cudamm.source.python_names import ProgramTree, last_name
 from cudamm.source.python_text import (
     HostNumber,
     KernelText,
     constants_in,
     defined_names,
+    defined_numbers,
     placed,
     plain,
 )
@@ -43,10 +37,9 @@ LARGEST_KERNEL_FILE = 1 << 20
 _PREPARED = {"prepared_call": 2, "prepared_timed_call": 2, "prepared_async_call": 3}
 """The methods that launch a prepared kernel, with the number of arguments before the kernel's own."""
 
-_OTHER_KERNELS = {
-    "ElementwiseKernel": "cupy.ElementwiseKernel computes each element by itself",
-    "ReductionKernel": "cupy.ReductionKernel computes one sum for each row",
-}
+_OTHER_KERNELS = ("ElementwiseKernel", "ReductionKernel")
+"""Classes of CuPy and PyCUDA whose text is an expression for one element."""
+
 _DECORATED = (
     (r"\bjit\.rawkernel$", "CuPy's JIT"),
     (r"\bcuda\.jit$|\bjit\.cuda$", "Numba"),
@@ -88,8 +81,10 @@ def cuda_source(program: str, path: Path, entry: str = "") -> str:
             not followed.
     """
     try:
-        tree, is_python_2 = _parsed(program, path)
-        return _Program(program, path, tree, is_python_2).source(function_of(entry) if entry else "")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about escapes in the program's strings
+            tree, is_python_2 = _parsed(program, path)
+            return _Program(program, path, tree, is_python_2).source(function_of(entry) if entry else "")
     except (RecursionError, MemoryError):
         raise UsageError(f"{path}: the program is nested too deeply to be read") from None
 
@@ -129,6 +124,7 @@ class _Program:
         chosen = self._chosen([module for module in modules.values() if _has_kernels(module)], entry)
         texts = [module.text for module in chosen if isinstance(module.text, KernelText)]
         constants = constants_in(texts)
+        linked = {number.text: name for name, number in constants.items()} | defined_numbers(texts)
         defined = {name: text for each in texts for name, text in defined_names(str(each)).items()}
         placement = placed(
             [(text, constants if n == 0 else {}) for n, text in enumerate(texts)], self.path.name
@@ -136,7 +132,7 @@ class _Program:
         names = {name for text in texts for name in kernels_in(str(text))}
         for launch in launches:
             if function_of(launch.kernel.name) in names:
-                code = self._function(launch, constants, defined)
+                code = self._function(launch, linked, defined)
                 placement.add(f"{code}\n", launch.line, "")
         return placement.source()
 
@@ -152,7 +148,7 @@ class _Program:
         unknown: list[Module] = []
         for node, scope in self._calls_in_scopes():
             value = self.evaluation.value(node, scope)
-            module = value.module if isinstance(value, Kernel) and value.method == "" else value
+            module = value.module if isinstance(value, Kernel) else value
             if isinstance(module, Module) and module.node is node:
                 if isinstance(module.text, KernelText):
                     found.setdefault(str(module.text), module)
@@ -164,8 +160,8 @@ class _Program:
         if not found and unknown:
             why = self._why_unknown(unknown[0])
             raise UsageError(
-                f"{self.path}:{unknown[0].node.lineno}: the text of the kernel is not known without running the "
-                f"program{why}: have the program print the text, and put it into a .cu file"
+                f"{self.path}:{unknown[0].node.lineno}: the text of the kernel is not known without running "
+                f"the program{why}: have the program print the text, and put it into a .cu file"
             )
         if not any(map(_has_kernels, found.values())):
             self._refuse()
@@ -228,8 +224,8 @@ class _Program:
             if len(with_entry) > 1:
                 lines = " and ".join(str(module.node.lineno) for module in with_entry)
                 raise UsageError(
-                    f"{self.path}: lines {lines} compile different texts with a kernel {entry}: put the one to "
-                    "look at into a .cu file"
+                    f"{self.path}: lines {lines} compile different texts with a kernel {entry}: put the one "
+                    "to look at into a .cu file"
                 )
             return with_entry or list(modules)
         seen: dict[str, str] = {}
@@ -252,8 +248,7 @@ class _Program:
         for node in ast.walk(self.tree.tree):
             for decorator in getattr(node, "decorator_list", ()):
                 called = decorator.func if isinstance(decorator, ast.Call) else decorator
-                name = ast.unparse(called)
-                full = self._full_name(called, name)
+                full = self._full_name(called)
                 for pattern, library in _DECORATED:
                     if re.search(pattern, full):
                         where = f"{self.path}:{getattr(node, 'lineno', 0)}"
@@ -261,32 +256,26 @@ class _Program:
                         raise UsageError(
                             f"{where}: {kernel} is a kernel in Python, for {library}; {_IN_CUDA}"
                         )
-        for name, what in _OTHER_KERNELS.items():
+        for name in _OTHER_KERNELS:
             for call in self.tree.calls.get(name, ()):
-                raise UsageError(
-                    f"{self.path}:{call.lineno}: {what}, and has no index of a thread; {_IN_CUDA}"
-                )
-        sources = [
-            each.value
-            for call in self.tree.calls.get("load", [])
-            for part in ast.walk(call)
-            for each in [part]
-            if isinstance(each, ast.Constant) and str(each.value).endswith(".cu")
-        ]
-        if sources:
-            raise UsageError(f"{self.path}: the program compiles {sources[0]}: give cudamm that file")
+                what = f"the text of an {name} is an expression for one element"
+                raise UsageError(f"{self.path}:{call.lineno}: {what}, not a kernel; {_IN_CUDA}")
+        for call in self.tree.calls.get("load", ()):
+            for part in ast.walk(call):
+                if isinstance(part, ast.Constant) and str(part.value).endswith(".cu"):
+                    raise UsageError(f"{self.path} compiles {part.value!s}: give cudamm that file")
         raise UsageError(
-            f"{self.path} contains no CUDA kernel as text (SourceModule, RawKernel, RawModule, load_inline): name "
-            "the .py or .cu file with the kernel"
+            f"{self.path} contains no CUDA kernel as text (SourceModule, RawKernel, RawModule, load_inline): "
+            "name the .py or .cu file with the kernel"
         )
 
-    def _full_name(self, node: ast.expr, name: str) -> str:
-        """Return `numba.cuda.jit` for `cuda.jit`, and `triton.jit` for a `jit` that comes from there."""
-        for each in ast.walk(self.tree.tree):
-            if isinstance(each, ast.ImportFrom) and isinstance(node, ast.Name):
-                if any((alias.asname or alias.name) == node.id for alias in each.names):
-                    return f"{each.module}.{self.tree.imported.get(node.id, node.id)}"
-        return name
+    def _full_name(self, node: ast.expr) -> str:
+        """Return `cuda.jit` for a decorator, and `triton.jit` for a `jit` that is imported from there."""
+        modules = [each for each in ast.walk(self.tree.tree) if isinstance(each, ast.ImportFrom)]
+        for each in modules if isinstance(node, ast.Name) else ():
+            if ast.unparse(node) in (alias.asname or alias.name for alias in each.names):
+                return f"{each.module}.{self.tree.imported[ast.unparse(node)]}"
+        return ast.unparse(node)
 
     # The launches
 
@@ -306,8 +295,8 @@ class _Program:
         keywords = {each.arg or "": each.value for each in node.keywords}
         name = last_name(node.func)
         method = name if name in _PREPARED and isinstance(node.func, ast.Attribute) else ""
-        is_of_pycuda = "block" in keywords
-        if not (method or is_of_pycuda or len(node.args) in (2, 3)):
+        is_of_pycuda = "block" in keywords and "args" not in keywords
+        if not (method or "block" in keywords or len(node.args) in (2, 3)):
             return None
         kernel = self.evaluation.value(node.func.value if method else node.func, scope)  # type: ignore[attr-defined]
         if not isinstance(kernel, Kernel) or not isinstance(kernel.module.text, KernelText):
@@ -324,8 +313,9 @@ class _Program:
             grid, block, shared = keywords.get("grid"), keywords["block"], keywords.get("shared")
             arguments = self._values(given, scope)
         else:
-            grid, block, shared = given[0], given[1], keywords.get("shared_mem")
-            passed = given[2] if len(given) > 2 else keywords.get("args")
+            parts = dict(zip(("grid", "block", "args", "shared_mem"), given, strict=False)) | keywords
+            grid, block, shared = parts.get("grid"), parts.get("block"), parts.get("shared_mem")
+            passed = parts.get("args")
             value = self.evaluation.value(passed, scope) if passed else ()
             arguments = list(value) if isinstance(value, tuple) else None
         if arguments is None:
@@ -381,8 +371,8 @@ class _Program:
             case Unknown(name=name) if name:
                 number = self.evaluation.number(value)
                 return number.text if number else name
-            case Unknown(what=what) if what:
-                return cpp_name(what)[:40]
+            case Unknown():
+                return cpp_name(value.what)[:40]
         return "argument"
 
     def _allocations(self, arguments: Sequence[Value], node: ast.Call, scope: Scope) -> Iterator[str]:
@@ -418,12 +408,12 @@ class _Program:
 
     def _conditions(self, scope: Scope) -> Iterator[str]:
         """Yield C++ for what the program asserts of its numbers."""
-        nodes = [*getattr(scope.node, "body", ()), *self.tree.tree.body]
-        for node in dict.fromkeys(nodes):
+        own = scope.node.body if isinstance(scope.node.body, list) else []
+        for node in dict.fromkeys([*own, *self.tree.tree.body]):
             ends = isinstance(node, ast.If) and any(isinstance(part, ast.Raise) for part in node.body)
             if not isinstance(node, ast.Assert | ast.If) or (isinstance(node, ast.If) and not ends):
                 continue
-            inner = scope if node in getattr(scope.node, "body", ()) else self.evaluation.module
+            inner = scope if node in own else self.evaluation.module
             value = self.evaluation.value(node.test, inner)
             if isinstance(value, HostNumber) and "%" in value.text:
                 yield (
@@ -432,10 +422,14 @@ class _Program:
                     else f"if ({value.text}) exit(1);"
                 )
 
-    def _function(self, launch: _Launch, constants: dict[str, HostNumber], defined: dict[str, str]) -> str:
-        """Return the C++ function with a launch, and with the variables that it needs."""
+    def _function(self, launch: _Launch, linked: dict[str, str], defined: dict[str, str]) -> str:
+        """Return the C++ function with a launch, and with the variables that it needs.
+
+        Args:
+            linked: constants of the texts that a variable gives its value to, by variable.
+            defined: the macros and constants of the texts.
+        """
         variables = self.evaluation.variables
-        linked = {number.text: name for name, number in constants.items()}
         unread, needed, unknown = [launch.code], set[str](), dict[str, str]()
         while unread:
             for name in re.findall(r"[A-Za-z_]\w*", unread.pop()):
@@ -448,7 +442,7 @@ class _Program:
         unknown |= dict.fromkeys(re.findall(r"\b(?:grid|block)\b", configuration), "dim3")
         declared = []
         for name, number in variables.values.items():
-            is_defined = name in constants or str(number.value) == defined.get(name, "").strip("()")
+            is_defined = linked.get(name) == name or str(number.value) == defined.get(name, "").strip("()")
             if name in needed and not is_defined:
                 text = linked.get(name, number.text)
                 if text.startswith("(argc"):  # the reader of C++ expects a choice of the user like this

@@ -21,10 +21,10 @@ LARGEST_CONSTANT = 2**31 - 1
 _CONVERSION = re.compile(r"%(?:\((\w+)\))?([-+ #0]*)(\d{0,3})((?:\.\d{1,2})?)[hlL]?([diouxXeEfFgGcrsa%])")
 _SPECIFICATION = re.compile(r"[-<>^+ 0]{0,2}\d{0,3}(?:\.\d{1,2})?[bcdeEfFgGosxX]?")
 _CPP_WORDS = """
-alignas asm auto bool break case catch char class const constexpr continue default delete do double else enum export
-explicit extern false float for friend goto if inline int long namespace new operator private protected public return
-register short signed sizeof static struct switch template this throw true try typedef typename union unsigned using
-virtual void volatile while
+alignas asm auto bool break case catch char class const constexpr continue default delete do double else enum
+explicit export extern false float for friend goto if inline int long namespace new operator private protected
+public register return short signed sizeof static struct switch template this throw true try typedef typename
+union unsigned using virtual void volatile while
 """
 CPP_WORDS = frozenset(_CPP_WORDS.split())
 
@@ -363,6 +363,21 @@ def constants_in(texts: Sequence[KernelText]) -> dict[str, HostNumber]:
                     refused.add(piece.name)
             before = (before + piece.text)[-400:]
     return {name: found[name] for name in found.keys() - refused - words - CPP_WORDS - _NAMES_OF_CUDAMM}
+
+
+def defined_numbers(texts: Sequence[KernelText]) -> dict[str, str]:
+    """Return the macro or constant that texts define as a number of the program, by the number's C++."""
+    found: dict[str, str] = {}
+    for text in texts:
+        before = ""
+        for place, piece in enumerate(text.pieces):
+            line = before.rpartition("\n")[2]
+            defined = re.search(r"(?:#\s*define|\bint|\bconstexpr)\s+(\w+)\s*(?:=\s*)?\(?$", line)
+            after = "".join(inner.text for inner in text.pieces[place + 1 : place + 3])
+            if piece.number and defined and re.match(r"\s*(?:\)?\s*(?:\n|;|//|/\*)|$)", after):
+                found.setdefault(piece.number.text, defined[1])
+            before = (before + piece.text)[-400:]
+    return found
 
 
 def placed(texts: Sequence[tuple[KernelText, Mapping[str, HostNumber]]], program: str) -> Placement:

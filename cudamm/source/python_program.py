@@ -7,6 +7,7 @@ same way. Each line has the number that it has in the program. Nothing of the pr
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -199,7 +200,7 @@ class _Program:
 
     def _file_text(self, name: str, node: ast.AST) -> KernelText:
         """Return the text of a file that the program reads."""
-        line = getattr(node, "lineno", 0)
+        line, name = getattr(node, "lineno", 0), posixpath.normpath(name)
         file = self.path.parent / name
         try:
             content = read_input(file, "a file that the program reads", LARGEST_KERNEL_FILE)

@@ -143,6 +143,7 @@ class Evaluation:
         self._scopes: dict[tuple[ast.AST, ast.AST | None, Scope | None], Scope] = {}
         self._scopes_of: dict[tuple[ast.AST, int], list[Scope]] = {}
         self._values: dict[tuple[ast.AST, Scope], Value] = {}
+        self._extents: dict[str, HostNumber] = {}  # names of extents whose values are not known
         self._running: set[tuple[ast.AST, Scope]] = set()
         self._depth = self._steps = 0
 
@@ -210,13 +211,11 @@ class Evaluation:
 
     def _parameter(self, name: str, scope: Scope) -> Value | None:
         """Return what a call passes for a parameter of a function; None if it has no such parameter."""
-        if not isinstance(scope.node, FunctionNode | ast.Lambda):
+        if name not in _parameters(scope.node) or not isinstance(scope.node, FunctionNode | ast.Lambda):
             return None
         given = scope.node.args
         names = [argument.arg for argument in (*given.posonlyargs, *given.args)]
         keywords = [argument.arg for argument in given.kwonlyargs]
-        if name not in (*names, *keywords):
-            return None
         passed: ast.expr | None = None
         if scope.call and scope.caller:
             passed = next((each.value for each in scope.call.keywords if each.arg == name), None)
@@ -238,9 +237,10 @@ class Evaluation:
     def _assigned(self, name: str, found: list[Assignment], node: ast.AST, scope: Scope) -> Value | None:
         """Return the value that a name has at a place, by the assignments of its scope."""
         found = [each for each in found if not each.is_nothing] or found
-        if len(found) == 1 and not found[0].is_added:
-            return self._value_of(found[0], scope)
         at = position(node) if node is not self.tree.tree else (1 << 30, 0)
+        is_parameter = found[0].end > at and name in _parameters(scope.node)  # `a = a.astype(…)`
+        if len(found) == 1 and not found[0].is_added and not is_parameter:
+            return self._value_of(found[0], scope)
         around = self._open_branches(node, scope) or []
         certain: Assignment | None = None
         others: list[Assignment] = []
@@ -341,13 +341,20 @@ class Evaluation:
             return value
         name = cpp_name(name)
         shape = value.shape
-        if shape and len(shape) == 2:  # plain numbers get names, so that they are known as sizes
-            pairs = zip(shape, ("rows", "cols"), strict=True)
-            shape = tuple(
-                self.variables.declare(f"{name}_{which}", number) if number.text.isdigit() else number
-                for number, which in pairs
-            )
+        if shape and len(shape) == 2:  # numbers get names, so that they are known as sizes
+            rows, columns = shape
+            shape = self._named(f"{name}_rows", rows), self._named(f"{name}_cols", columns)
         return replace(value, name=name, shape=shape)
+
+    def _named(self, name: str, number: HostNumber) -> HostNumber:
+        """Return an extent as a variable; an expression that another variable has already as that one."""
+        if number.text.isidentifier():
+            return number
+        if number.value is None and not number.by_user:  # of a number that is not known nothing follows
+            return self._extents.setdefault(number.text, self.variables.add_unknown(name))
+        same = (each for each, value in self.variables.values.items() if value == number)
+        known = None if number.text.isdigit() else next(same, None)
+        return replace(number, text=known) if known else self.variables.declare(name, number)
 
     # Expressions
 
@@ -633,6 +640,9 @@ class Evaluation:
                 return found
         if isinstance(owner, NamedFile):
             return self._file_method(owner, name, node, scope)
+        if isinstance(owner, dict) and name in ("items", "values"):
+            pairs = [(plain(key), value) for key, value in owner.items()]
+            return tuple(pairs) if name == "items" else tuple(owner.values())
         if name == "mem_alloc" and node.args:
             return HostArray(size_bytes=self._number(node.args[0], scope))
         if isinstance(owner, HostArray | Unknown) and name in (*_SAME_ARRAY, "reshape", "size", "dim"):
@@ -767,7 +777,9 @@ class Evaluation:
             return {each.arg: self.value(each.value, scope) for each in node.keywords if each.arg}
         if name in ("str", "repr") and first is not None:
             return number_text(first) if isinstance(first, HostNumber) else first
-        if name in ("tuple", "list", "max", "min", "len"):
+        if name in ("tuple", "list", "max", "min", "len") or (
+            name == "enumerate" and isinstance(first, tuple)
+        ):
             return self._of_several(name, node, arguments)
         if name in ("input", "raw_input", "getenv") or (
             name == "get" and "environ" in ast.unparse(node.func)
@@ -787,6 +799,9 @@ class Evaluation:
             return HostNumber(str(len(first)), len(first)) if isinstance(first, tuple) else None
         if name in ("tuple", "list"):
             return first if isinstance(first, tuple) else None
+        if name == "enumerate":
+            counted = first if isinstance(first, tuple) else ()
+            return tuple((constant(place), each) for place, each in enumerate(counted))
         numbers = [self.number(each) for each in arguments]
         if len(numbers) != 2 or None in numbers:
             return None
@@ -856,6 +871,13 @@ class Evaluation:
         second = numbers[1] if len(numbers) == 2 else None
         is_quotient = re.search(r"ceil_?div|div_?ceil|cdiv|div_?up|iceil", name, re.IGNORECASE)
         return rounded_up(first, second) if second and is_quotient else None
+
+
+def _parameters(node: ast.AST) -> list[str]:
+    """Return the names of the parameters of a function; none for other scopes."""
+    if not isinstance(node, FunctionNode | ast.Lambda):
+        return []
+    return [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
 
 
 def _joined(parts: Value, between: KernelText) -> KernelText | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import textwrap
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -237,3 +239,17 @@ def test_nothing_of_the_program_is_executed(tmp_path: Path) -> None:
     program = f"n = os.system('touch {trap}')\nopen({str(trap)!r}, 'w').write('x')\nSourceModule(text)"
     _ = cuda_source(f'{IMPORTS}text = """{KERNEL}"""\n{program}', tmp_path / "program.py")
     assert not trap.exists()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_program_is_read_or_refused(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)  # noqa: S311
+    folder = Path(__file__).parents[1] / "handed_in/python"
+    programs = [path.read_text("utf-8") for path in sorted(folder.glob("*.py"))]
+    parts = [part for program in programs for part in re.findall(r"\w+|[^\w\s]|\n +", program)]
+    for _ in range(100):
+        words = re.findall(r"\w+|\W", random.choice(programs))
+        for _ in range(random.randint(1, 4)):
+            words[random.randrange(len(words))] = random.choice(parts)
+        with contextlib.suppress(UsageError):
+            cuda_source("".join(words), tmp_path / "program.py")

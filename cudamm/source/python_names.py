@@ -46,10 +46,15 @@ class Assignment:
 
 
 class ProgramTree:
-    """A parsed program, with the parent of each node and the assignments of each scope."""
+    """A parsed program, with the parent of each node and the assignments of each scope.
 
-    def __init__(self, tree: ast.Module) -> None:
-        self.tree = tree
+    Args:
+        tree: the parsed program.
+        element: which element of a list a loop over it has.
+    """
+
+    def __init__(self, tree: ast.Module, element: int = 0) -> None:
+        self.tree, self._element = tree, element
         self.parents: dict[ast.AST, tuple[ast.AST, str]] = {}
         self.calls: dict[str, list[ast.Call]] = {}  # by the last part of the name of what is called
         self.functions: dict[str, list[FunctionNode]] = {}
@@ -79,6 +84,7 @@ class ProgramTree:
                 self.returns.setdefault(self.scope_of(node), []).append(node)
             for name in node.names if isinstance(node, ast.Global) else ():
                 self.with_global.setdefault(name, []).append(self.scope_of(node))
+        self.has_loops = any(isinstance(node, ast.For) for node in nodes)
         self._assignments: dict[ast.AST, dict[str, list[Assignment]]] = {}
 
     def around(self, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
@@ -116,7 +122,7 @@ class ProgramTree:
         """Return what a scope assigns to a name, in the order of the text."""
         if scope not in self._assignments:
             found: dict[str, list[Assignment]] = {}
-            for assignment in _assignments_in(scope):
+            for assignment in _assignments_in(scope, self._element):
                 found.setdefault(assignment.name, []).append(assignment)
             self._assignments[scope] = found
         return self._assignments[scope].get(name, [])
@@ -142,7 +148,7 @@ def loops_among(branches: list[Branch]) -> list[ast.AST]:
     return [outer for outer, field in branches if isinstance(outer, _LOOPS) and field == "body"]
 
 
-def _assignments_in(scope: ast.AST) -> Iterator[Assignment]:
+def _assignments_in(scope: ast.AST, element: int) -> Iterator[Assignment]:
     body = getattr(scope, "body", [])
     unread: list[ast.AST] = list(reversed(body)) if isinstance(body, list) else []
     while unread:
@@ -157,8 +163,8 @@ def _assignments_in(scope: ast.AST) -> Iterator[Assignment]:
             for each in _targets(node.target, node.value if is_added else None, node):
                 yield Assignment(each.name, node, each.value, is_added=is_added)
         elif isinstance(node, ast.For | ast.AsyncFor):
-            first = ast.Subscript(value=node.iter, slice=ast.Constant(value=0), ctx=ast.Load())
-            yield from _targets(node.target, first, node)
+            index = ast.Constant(value=element)
+            yield from _targets(node.target, ast.Subscript(node.iter, index, ast.Load()), node)
         elif isinstance(node, ast.NamedExpr):
             yield from _targets(node.target, node.value, node)
         elif isinstance(node, ast.withitem) and node.optional_vars:

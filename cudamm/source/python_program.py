@@ -33,6 +33,9 @@ from cudamm.source.python_text import (
 MOST_LAUNCHES = 40
 """Number of launches that are translated."""
 
+MOST_ELEMENTS = 8
+"""Number of elements of a list of kernels whose launches are translated."""
+
 LARGEST_KERNEL_FILE = 1 << 20
 
 _PREPARED = {"prepared_call": 2, "prepared_timed_call": 2, "prepared_async_call": 3}
@@ -99,8 +102,9 @@ def _parsed(program: str, path: Path) -> tuple[ast.Module, bool]:
     changed = program
     for pattern, replacement in _PYTHON_2:
         changed = pattern.sub(replacement, changed)
+    is_python_2 = re.search(r"^[ \t]*print\b[ \t]*[^\s(]", program, re.MULTILINE) is not None
     try:
-        return ast.parse(changed), re.search(r"^[ \t]*print\b[ \t]*[^\s(]", program, re.MULTILINE) is not None
+        return ast.parse(changed), is_python_2 and "import division" not in program
     except (SyntaxError, ValueError):
         line = getattr(first, "lineno", None)
         where = f"{path}:{line}" if line else str(path)
@@ -111,9 +115,12 @@ def _parsed(program: str, path: Path) -> tuple[ast.Module, bool]:
 class _Program:
     """One program, while it is translated."""
 
-    def __init__(self, program: str, path: Path, tree: ast.Module, is_python_2: bool) -> None:
+    def __init__(
+        self, program: str, path: Path, tree: ast.Module, is_python_2: bool, element: int = 0
+    ) -> None:
         self.path = path
-        self.tree = ProgramTree(tree)
+        self._given = program, path, tree, is_python_2
+        self.tree = ProgramTree(tree, element)
         self.evaluation = Evaluation(self.tree, program, self._file_text, is_python_2)
 
     def source(self, entry: str) -> str:
@@ -130,11 +137,16 @@ class _Program:
         placement = placed(
             [(text, constants if n == 0 else {}) for n, text in enumerate(texts)], self.path.name
         )
-        names = {name for text in texts for name in kernels_in(str(text))}
-        for launch in launches:
-            if function_of(launch.kernel.name) in names:
-                code = self._function(launch, linked, defined)
-                placement.add(f"{code}\n", launch.line, "")
+        left = {name for text in texts for name in kernels_in(str(text))}
+        for element in range(MOST_ELEMENTS):  # of a list of kernels that the program launches in a loop
+            program = _Program(*self._given, element) if element else self
+            found = program._launches() if element else launches
+            found = [launch for launch in found if function_of(launch.kernel.name) in left]
+            for launch in found:
+                placement.add(f"{program._function(launch, linked, defined)}\n", launch.line, "")
+            left -= {function_of(launch.kernel.name) for launch in found}
+            if not left or (element and not found) or not self.tree.has_loops:
+                break
         return placement.source()
 
     # The texts

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from cudamm.errors import UsageError
-from cudamm.kernels.header import Overrides, read_method
+from cudamm.kernels.header import Overrides, entries, read_method
 from cudamm.kernels.method import Method
 from cudamm.source.python_program import cuda_source
 
@@ -232,6 +232,21 @@ def test_two_texts_with_one_name_need_a_choice(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"each define EDGE: choose a kernel with --entry \(mm, other_mm\)"):
         _method(tmp_path, program + LAUNCH)
     assert "#define EDGE 8" in _method(tmp_path, program + LAUNCH, entry="other_mm").source
+
+
+def test_every_kernel_that_a_loop_launches_is_found(tmp_path: Path) -> None:
+    program = """
+    mod = SourceModule(text + text.replace("mm", "second"))
+    m, n, k = 64, 96, 128
+    grid = ((n + 15) // 16, (m + 15) // 16)
+    a, b, c = np.ones((m, k), "f"), np.ones((k, n), "f"), np.zeros((m, n), "f")
+    for name, f in {"one": mod.get_function("mm"), "two": mod.get_function("second")}.items():
+    """
+    text = f'{IMPORTS}text = """{KERNEL}"""\n{textwrap.dedent(program)}    {LAUNCH}\n'
+    path = tmp_path / "program.py"
+    path.write_text(text, "utf-8")
+    source = cuda_source(text, path)
+    assert entries(source, path, Overrides()) == ["mm", "second"]
 
 
 def test_nothing_of_the_program_is_executed(tmp_path: Path) -> None:

@@ -42,8 +42,11 @@ from cudamm.source.included_files import folders_of, included_files, line_direct
 from cudamm.source.input_file import read_input
 from cudamm.source.preprocessed import preprocessed
 
-KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".cxx", ".c")
-"""Endings of the names of kernel files; a .cpp file without `__global__` is a host function."""
+KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".cxx", ".c", ".py")
+"""Endings of the names of kernel files; a .cpp file without `__global__` is a host function.
+
+A user's .py file is a program that contains a CUDA kernel as text.
+"""
 
 _ONCE = (
     "sources",
@@ -110,12 +113,14 @@ def read_method(path: Path, overrides: Overrides | None = None, *, builtin: bool
         UsageError: the file is missing, empty, not text or not a kernel; or its header is wrong, or lacks a
             required field that `overrides` lacks too.
     """
-    return parse_method(read_source(path, builtin=builtin), path, overrides, builtin=builtin)
+    entry = overrides.fields.get("entry", "") if overrides else ""
+    return parse_method(read_source(path, entry, builtin=builtin), path, overrides, builtin=builtin)
 
 
 def names_in(path: Path) -> tuple[str, ...]:
     """Return the name and the aliases of one of cudamm's own methods; the comment at the top has them."""
-    _, fields, _ = _parse_comment(path, read_source(path, builtin=True))
+    source = read_source(path, builtin=True)
+    _, fields, _ = _parse_comment(path, source, _language(path, source, builtin=True))
     return (_name_of(path), *_words(fields.get("aliases", "")))
 
 
@@ -144,7 +149,8 @@ def parse_method(
         raise UsageError(f"{path} is not text: it contains halves of surrogate pairs")
     if not source.strip():
         raise UsageError(f"{path} is empty: save the kernel in it first")
-    summary, fields, repeated = _parse_comment(path, source)
+    language = _language(path, source, builtin=builtin)
+    summary, fields, repeated = _parse_comment(path, source, language)
     own_requires, added_requires = fields.get("requires", ""), overrides.fields.get("requires", "")
     fields |= overrides.fields
     folders = folders_of(fields.get("include", ""))
@@ -158,7 +164,6 @@ def parse_method(
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
-    language = _language(path, source)
     name = _name_of(path)
     is_user_kernel = language == "cuda" and not builtin
     code, launch = source, None
@@ -298,8 +303,9 @@ def entries(source: str, path: Path, overrides: Overrides) -> list[str]:
     Returns:
         The names; an empty list if the file's only kernel, or the one that is named, is to be taken.
     """
-    fields = _parse_comment(path, source)[1] | dict(overrides.fields)
-    if "entry" in fields or _language(path, source) != "cuda":
+    language = _language(path, source)
+    fields = _parse_comment(path, source, language)[1] | dict(overrides.fields)
+    if "entry" in fields or language != "cuda":
         return []
     from cudamm.kernels import launch_fields
 
@@ -318,16 +324,30 @@ def read_standard_input() -> str:
     return _text(STREAM, "standard input", streams=True)
 
 
-def read_source(path: Path, *, builtin: bool = False) -> str:
-    """Return the text of a kernel file. Raises UsageError if it is missing, not text or not a kernel."""
-    if path.suffix not in KERNEL_FILES and not (path.suffix == ".py" and builtin):
+def read_source(path: Path, entry: str = "", *, builtin: bool = False) -> str:
+    """Return the text of a kernel file; of a user's Python program, the CUDA source that it contains.
+
+    The first line of a notebook's cell, such as `%%writefile mine.cu`, becomes an empty line.
+
+    Args:
+        entry: the kernel that the user chooses; empty for none.
+
+    Raises:
+        UsageError: the file is missing, not text or not a kernel.
+    """
+    if path.suffix not in KERNEL_FILES:
         from cudamm.kernels.misnamed_file import why_no_kernel
 
         endings = ", ".join(KERNEL_FILES)
         raise UsageError(
             why_no_kernel(str(path)) or f"{path}: the name of a kernel file ends in one of {endings}"
         )
-    return _text(path, str(path))
+    text = re.sub(r"\A\s*%%\w[^\n]*", "", _text(path, str(path)))
+    if path.suffix != ".py" or builtin or not text.strip():
+        return text
+    from cudamm.source.python_program import cuda_source  # which only a Python program needs
+
+    return cuda_source(text, path, entry)
 
 
 def _text(path: str | Path, name: str, *, streams: bool = False) -> str:
@@ -346,9 +366,9 @@ def _text(path: str | Path, name: str, *, streams: bool = False) -> str:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from None
 
 
-def _language(path: Path, source: str) -> Language:
+def _language(path: Path, source: str, *, builtin: bool = False) -> Language:
     if path.suffix == ".py":
-        return "python"
+        return "python" if builtin else "cuda"  # the CUDA source in a user's program
     return "c++" if path.suffix == ".cpp" and "__global__" not in without_comments(source) else "cuda"
 
 
@@ -403,9 +423,11 @@ _NOT_SUPPORTED = re.compile(r"(?:__)?half2|(?:__)?nv_bfloat162|__nv_fp[468]\w*")
 """Types of CUDA's headers that no element type of cudamm has, unless `_element_type` knows the type."""
 
 
-def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[str, list[str]]]:
+def _parse_comment(
+    path: Path, source: str, language: Language
+) -> tuple[str, dict[str, str], dict[str, list[str]]]:
     """Return the summary, the fields that occur once, and the fields that may be repeated."""
-    lines = _header_lines(path, source)
+    lines = _header_lines(source, language)
     once: dict[str, list[str]] = {}  # the lines of each field
     several: dict[str, list[list[str]]] = {key: [] for key in _REPEATED}
     if not lines:
@@ -434,12 +456,12 @@ def _parse_comment(path: Path, source: str) -> tuple[str, dict[str, str], dict[s
     return summary, fields, {key: [" ".join(parts) for parts in values] for key, values in several.items()}
 
 
-def _header_lines(path: Path, source: str) -> list[str]:
+def _header_lines(source: str, language: Language) -> list[str]:
     """Return the lines of the comment that is the header, without the signs of a comment.
 
     It is the comment at the top of the file, or else the first one with `threads:` and `grid:`.
     """
-    marker = "#" if path.suffix == ".py" else "//"
+    marker = "#" if language == "python" else "//"
     lines: list[str] = []
     for line in source.lstrip("\ufeff\n").splitlines():
         if not line.startswith(marker):

@@ -165,7 +165,7 @@ class Selection:
     def _source(self, kernel: Path | str) -> tuple[str, Path]:
         """Return the text of a kernel, and the path of its file."""
         if isinstance(kernel, Path):
-            return read_source(kernel), kernel
+            return read_source(kernel, self.kernel_fields.get("entry", "")), kernel
         # Source text is named for the function to launch, as if it were in a file of that name.
         entry = self.kernel_fields.get("entry") or next(iter(kernels_in(kernel)), "source")
         return kernel, Path(f"{entry}.cu")

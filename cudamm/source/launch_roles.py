@@ -107,6 +107,9 @@ class LaunchRoles:
         """Find which parameters are A, B and C."""
         if len(self.statement.arguments) > len(self.parameters):
             raise UnknownLaunch(f"{self.kernel.name} is launched with more arguments than it has parameters")
+        all_names = [p.name for p in self.parameters]
+        if len(set(all_names)) < len(all_names):
+            raise UnknownLaunch(f"two parameters of {self.kernel.name} have one name")
         matrices = [p for p in self.parameters if p.is_matrix]
         passed = [first_name(self.passed(p.name)) for p in matrices]
         if len(matrices) > 3:

@@ -1,0 +1,3 @@
+import cupy
+kernel = cupy.RawKernel('extern "C" __global__ void f() {}', 'f'
+print(kernel)

@@ -17,10 +17,15 @@ from cudamm.analysis.mistakes import (
     advice_of,
     brief,
     errors_of,
+    is_outside_of_matrix,
     merged,
+    proven,
     shared_memory_limit,
+    unexplained,
     with_cause_first,
+    without_bounds_check,
 )
+from cudamm.analysis.proven_cause import ProvenCause, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import hidden_mistakes
 from cudamm.benchmark.verify import hangs_too
@@ -213,8 +218,9 @@ def check_all(
             if hung is not None:
                 check.skipped = f"not run: it hung at {hung.size}"
             elif check.case is not None:
-                case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
-                _check_size(executor, case, limit, check, timeout_s)
+                check.case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
+                _check_size(executor, check.case, limit, check, timeout_s)
+        _look_for_cause(executor, group, timeout_s)
         yield _result(variant, dtype, group, sanitize)
 
 
@@ -331,6 +337,44 @@ def _observed_mistakes(
     return observation, mistakes
 
 
+def _look_for_cause(executor: LocalExecutor, checks: Sequence[_SizeCheck], timeout_s: float) -> None:
+    """Look for one cause of a variant's mistakes; if it is proven, drop those that follow from it."""
+    failed = {
+        check.size: (check, check.case)
+        for check in checks
+        if check.case is not None and any(unexplained(mistake) for mistake in check.errors)
+    }
+    cause, multiple = proven_cause([case for _, case in failed.values()])
+    outside = [m for check, _ in failed.values() for m in check.errors if is_outside_of_matrix(m)]
+    for check, case in failed.values():
+        explained = check.errors[-1:] if check.is_explained else []
+        if cause is not None:
+            is_cause_known = check.errors[:1] == explained
+            first = proven(check.errors[0], cause, case.program, is_explained=is_cause_known)
+            check.errors = [first, *_remaining(executor, case, cause, timeout_s)]
+            check.is_explained = False
+            case.problem.release()
+        elif multiple is not None and outside:
+            rest = without_bounds_check(check.errors, outside, case.program, multiple)
+            check.errors = [*(mistake for mistake in rest if mistake not in explained), *explained]
+
+
+def _remaining(executor: LocalExecutor, case: Case, cause: ProvenCause, timeout_s: float) -> list[Mistake]:
+    """Return the mistakes of a case whose proven mistake is undone."""
+    assert case.launch is not None  # noqa: S101 - the case was launched before
+    if not cause.fits(case.launch):
+        return []
+    try:
+        changed = cause.applied(case)
+        verdict = executor.verify(changed, thorough=True)
+        assert changed.launch is not None  # noqa: S101 - the same
+        return _observed_mistakes(changed, changed.launch, verdict, timeout_s)[1]
+    except KernelError as error:
+        return [
+            Mistake("crash", str(error), file=case.variant.method.path.name, sizes=(str(case.problem.shape),))
+        ]
+
+
 def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:
     """Watch a case whose product is wrong, and return the cause in a sentence; empty if none is observed.
 
@@ -347,6 +391,12 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
         _, mistakes = _observed_mistakes(case, case.launch, verdict, timeout_s)
     except (KernelError, NoDeviceError):
         return ""  # the verdict has a reason of its own
+    cause, multiple = proven_cause([case] if any(map(unexplained, mistakes)) else [])
+    if cause is not None:
+        return brief(proven(None, cause, case.program))
+    outside = [mistake for mistake in mistakes if is_outside_of_matrix(mistake)]
+    if multiple is not None and outside:
+        return brief(without_bounds_check(mistakes, outside, case.program, multiple)[0])
     first = next((m for m in merged(mistakes) if m.kind != "crash" and m.message != verdict.reason), None)
     return brief(first) if first is not None else ""
 

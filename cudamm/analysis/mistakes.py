@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_name
+from cudamm.analysis.proven_cause import ProvenCause
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import Verdict
@@ -41,8 +42,8 @@ AFTER_READING: Barrier = "after reading"
 BLOCK_LIKE_TILE = "let the block have as many threads in x and y as the tile has columns and rows"
 
 WITHIN_MATRIX = "access the element only if its row and column are within the matrix"
-OR_PADDED = ", or have the matrices padded (requires: "
-"""The part of a cure that changes the kernel's header, up to the condition."""
+OR_PADDED = ", or have the matrices padded ("
+"""The part of a cure that changes the launch, up to the condition."""
 
 OR_ATOMIC = ", or add to it with atomicAdd()"
 """The part of a cure that needs zeros in C before the launch."""
@@ -336,7 +337,7 @@ def brief(mistake: Mistake) -> str:
     line = f" ({mistake.file}:{mistake.line})" if mistake.line else ""
     if mistake.kind == "race" and mistake.cure.startswith("put __syncthreads()"):
         return f"a __syncthreads() is missing in {mistake.file}: {mistake.cure}"
-    if mistake.kind == "out-of-bounds" and mistake.array in ("A", "B", "C"):
+    if mistake.cure.startswith(WITHIN_MATRIX):
         return f"{mistake.message}{line}: a bounds check is missing or wrong"
     if mistake.kind == "uninitialised" and mistake.array == "C":
         return f"{mistake.message}{line}: C has to be set to zero first"
@@ -511,8 +512,7 @@ def out_of_bounds(watched: WatchedLaunch, fault: Fault) -> Mistake:
 
 
 def _beyond_array(watched: WatchedLaunch, fault: Fault, message: str) -> Mistake:
-    cure = f"{WITHIN_MATRIX}{OR_PADDED}M % BLOCK_SIZE == 0 in the header)"
-    return _element_mistake(watched, "out-of-bounds", fault, message, cure if fault.space == "global" else "")
+    return _element_mistake(watched, "out-of-bounds", fault, message, "")
 
 
 def _distance(watched: WatchedLaunch, fault: Fault) -> str:
@@ -584,7 +584,7 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
     )
     cure = (
         "start each vector access at a multiple of its size, or access the elements one by one"
-        f"{OR_PADDED}N % 4 == 0 in the header)"
+        f"{OR_PADDED}{_required(watched.program, 'N % 4 == 0')})"
     )
     return _element_mistake(watched, "misaligned", fault, message, cure)
 
@@ -767,6 +767,65 @@ def _stride(watched: WatchedLaunch, access: Access) -> int | None:
         if request.site == access.site and 0 in request.offsets and 1 in request.offsets:
             return abs(request.offsets[1] - request.offsets[0])
     return None
+
+
+# The cause of several mistakes.
+
+
+def unexplained(mistake: Mistake) -> bool:
+    """Return whether a mistake may follow from another one, such as a wrong index."""
+    if mistake.barrier or mistake.cure == BLOCK_LIKE_TILE:
+        return False
+    return mistake.kind in ("out-of-bounds", "race", "uninitialised", "wrong-result", "crash")
+
+
+def is_outside_of_matrix(mistake: Mistake) -> bool:
+    """Return whether a mistake is an access outside of A, B or C."""
+    return mistake.kind == "out-of-bounds" and mistake.array in ("A", "B", "C")
+
+
+def proven(
+    seen: Mistake | None, cause: ProvenCause, program: Program, *, is_explained: bool = False
+) -> Mistake:
+    """Return a proven cause as a mistake, with what was seen of it.
+
+    Args:
+        is_explained: the message of what was seen begins with the cause already.
+    """
+    file = cause.file or program.method.path.name
+    text = program.line_text(cause.line, cause.file)
+    message = cause.mistake
+    if seen is not None:
+        is_explained = is_explained or seen.message.startswith(message)
+        message = seen.message if is_explained else f"{message}; {seen.message}"
+    sizes = seen.sizes if seen else ()
+    return Mistake("wrong-result", message, cause.cure, file, cause.line, text, cause.array, sizes=sizes)
+
+
+def without_bounds_check(
+    mistakes: Sequence[Mistake], seen: Sequence[Mistake], program: Program, multiple: int
+) -> list[Mistake]:
+    """Return the mistakes at one size, with one for what follows from a missing bounds check.
+
+    Args:
+        seen: accesses out of bounds, at all sizes.
+        multiple: the product is right at sizes that are multiples of this number.
+    """
+    required = ", ".join(f"{size} % {multiple} == 0" for size in "MNK")
+    cure = f"{WITHIN_MATRIX}{OR_PADDED}{_required(program, required)})"
+    arrays = sorted({mistake.array for mistake in seen} - {seen[0].array})
+    also = f" (the same holds for {' and '.join(arrays)})" if arrays else ""
+    first = next((m for m in mistakes if m in seen), mistakes[0])
+    missing = dataclasses.replace(
+        seen[0], message=seen[0].message + also, cure=cure, sizes=first.sizes, count=first.count
+    )
+    return [missing, *(m for m in mistakes if not unexplained(m) or m.array not in ("A", "B", "C"))]
+
+
+def _required(program: Program, condition: str) -> str:
+    """Return how to require a condition: in the kernel's header, or with an option if it has none."""
+    has_header = re.search(r"^//\s+(?:threads|grid):", program.method.source, re.MULTILINE)
+    return f"requires: {condition} in the header" if has_header else f"--requires '{condition}'"
 
 
 # Words of messages, and lines of the source.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from cudamm.analysis.mistakes import (
+    Kind,
     Mistake,
     advice_of,
     brief,
@@ -345,12 +346,17 @@ def _look_for_cause(executor: LocalExecutor, checks: Sequence[_SizeCheck], timeo
         if check.case is not None and any(unexplained(mistake) for mistake in check.errors)
     }
     cause, multiple = proven_cause([case for _, case in failed.values()])
-    outside = [m for check, _ in failed.values() for m in check.errors if is_outside_of_matrix(m)]
+    errors = [mistake for check, _ in failed.values() for mistake in check.errors]
+    outside = [mistake for mistake in errors if is_outside_of_matrix(mistake)]
+    beyond = next((mistake for mistake in errors if mistake.kind == "out-of-bounds"), None)
+    kind: Kind = "out-of-bounds" if beyond else "wrong-result"
+    array = beyond.array if beyond else "C"
     for check, case in failed.values():
         explained = check.errors[-1:] if check.is_explained else []
         if cause is not None:
             is_cause_known = check.errors[:1] == explained
             first = proven(check.errors[0], cause, case.program, is_explained=is_cause_known)
+            first = dataclasses.replace(first, kind=kind, array=array)
             check.errors = [first, *_remaining(executor, case, cause, timeout_s)]
             check.is_explained = False
             case.problem.release()
@@ -393,7 +399,8 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
         return ""  # the verdict has a reason of its own
     cause, multiple = proven_cause([case] if any(map(unexplained, mistakes)) else [])
     if cause is not None:
-        return brief(proven(None, cause, case.program))
+        place = f" ({cause.file or case.variant.method.path.name}:{cause.line})" if cause.line else ""
+        return f"{cause.mistake}{place}"
     outside = [mistake for mistake in mistakes if is_outside_of_matrix(mistake)]
     if multiple is not None and outside:
         return brief(without_bounds_check(mistakes, outside, case.program, multiple)[0])

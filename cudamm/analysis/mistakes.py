@@ -784,9 +784,7 @@ def is_outside_of_matrix(mistake: Mistake) -> bool:
     return mistake.kind == "out-of-bounds" and mistake.array in ("A", "B", "C")
 
 
-def proven(
-    seen: Mistake | None, cause: ProvenCause, program: Program, *, is_explained: bool = False
-) -> Mistake:
+def proven(seen: Mistake, cause: ProvenCause, program: Program, *, is_explained: bool = False) -> Mistake:
     """Return a proven cause as a mistake, with what was seen of it.
 
     Args:
@@ -794,12 +792,11 @@ def proven(
     """
     file = cause.file or program.method.path.name
     text = program.line_text(cause.line, cause.file)
-    message = cause.mistake
-    if seen is not None:
-        is_explained = is_explained or seen.message.startswith(message)
-        message = seen.message if is_explained else f"{message}; {seen.message}"
-    sizes = seen.sizes if seen else ()
-    return Mistake("wrong-result", message, cause.cure, file, cause.line, text, cause.array, sizes=sizes)
+    is_explained = is_explained or seen.message.startswith(cause.mistake)
+    message = seen.message if is_explained else f"{cause.mistake}; {seen.message}"
+    return dataclasses.replace(
+        seen, message=message, cure=cause.cure, file=file, line=cause.line, text=text, other_line=0
+    )
 
 
 def without_bounds_check(

@@ -32,7 +32,7 @@ from cudamm.source.c_text import shared_arrays_in, without_comments
 from cudamm.source.expression import parse
 from cudamm.source.kernel_changes import SELECTED, KernelChange, kernel_changes, with_all_changes, with_change
 
-LONGEST_LAUNCH_S = 5.0
+LONGEST_LAUNCH_S = 2.0
 """Time limit in seconds for one launch with a change."""
 
 LONGEST_SEARCH_S = 20.0
@@ -42,7 +42,10 @@ MOST_WORK = 2**25
 """Maximum number of multiplications of a product that is tried."""
 
 LARGEST_EDGE = 32
-"""Maximum edge of a block of threads, in threads."""
+"""Maximum edge of a square block of threads, in threads."""
+
+LARGEST_TILE = 128
+"""Maximum edge of a tile of C, in elements, for which sizes of several tiles are tried."""
 
 
 @dataclass(frozen=True)
@@ -96,64 +99,60 @@ def proven_cause(cases: Sequence[Case]) -> tuple[ProvenCause | None, int | None]
         None if no change is known that makes the product right; and the number of whose multiples M, N and K
         have to be for a right product, None if the product is wrong there too, or if this is not known.
     """
-    case = _best_to_try(cases)
-    if case is None:
+    case = next(filter(_may_try, cases), None)
+    if case is None or case.launch is None:
         return None, None
+    edge = math.lcm(*(edge for edge in _edges(case.program, case.launch) if edge <= LARGEST_EDGE))
+    whole, ragged = _at_multiples(case, edge, 0), _at_multiples(case, edge, 1)
     try:
-        at_multiples, edge = _at_multiples(case)
-        if at_multiples is None:
-            return _of_launch(case) or _of_text(case), None
-        try:
-            with _Trials(at_multiples) as trials:
-                if trials.is_right():
-                    return _of_text(case, only_conditions=True), edge
-            cause = _of_launch(at_multiples) or _of_text(at_multiples)
-        finally:
-            at_multiples.problem.release()
-        return cause or _of_launch(case) or _of_text(case, only_conditions=True), None
+        if whole is None:
+            return None, None
+        if not _is_right(whole):
+            return _of_launch(whole) or _of_text(whole), None
+        if ragged is None or _is_right(ragged):
+            return None, None
+        return _of_text(ragged, only_conditions=True), edge
     except (KernelError, NoDeviceError):
         return None, None
+    finally:
+        for tried in filter(None, (whole, ragged)):
+            tried.problem.release()
 
 
-def _at_multiples(case: Case) -> tuple[Case | None, int]:
-    """Return a case at three different sizes that are multiples of the block's and the tiles' extents.
+def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
+    """Return a case at sizes of which each needs another number of tiles.
+
+    The sizes of a kernel for square matrices are equal.
+
+    Args:
+        edge: the sizes are multiples of this number.
+        missing: how many elements the sizes are smaller.
 
     Returns:
-        The case, None if the variant cannot be launched at such sizes; and the number of whose multiples they
-        are.
+        None if the variant cannot be launched at such sizes, or if they would be too large.
     """
-    launch = case.launch
-    assert launch is not None  # noqa: S101 - `_may_try` looked at it
-    edge = math.lcm(*(edge for edge in _edges(case.program, launch) if edge <= LARGEST_EDGE))
-    sizes: list[int] = []
-    for extent in dataclasses.astuple(launch.shape):
-        multiple = -(-extent // edge) * edge
-        while multiple in sizes:
-            multiple += edge
-        sizes.append(multiple)
-    shape = Shape(*sizes)
-    if shape == launch.shape or math.prod(sizes) > MOST_WORK:
-        return None, edge
-    problem = dataclasses.replace(case.problem, shape=shape)
-    try:
-        launch = plan(case.variant, shape, problem.element, problem.scale)
-        text = program(case.variant, problem.element, case.fmad, shape)
-    except (RequirementError, UsageError):
-        return None, edge
-    return dataclasses.replace(case, problem=problem, launch=launch, program=text), edge
-
-
-def _best_to_try(cases: Sequence[Case]) -> Case | None:
-    """Return the smallest case in which no two sizes are equal and whose grid is not square, or another."""
-
-    def unsuitable(case: Case) -> tuple[int, int]:
-        launch = case.launch
-        assert launch is not None  # noqa: S101 - `_may_try` looks at it
+    edges = [edge if edge > 1 else LARGEST_EDGE // 2]
+    while edges[-1] < LARGEST_TILE:
+        edges.append(2 * edges[-1])
+    shapes = [Shape(2 * e - missing, 3 * e - missing, 4 * edges[0] - missing) for e in edges]
+    shapes += [Shape(*(3 * e - missing,) * 3) for e in edges[:1]]
+    for shape in shapes:
+        problem = dataclasses.replace(case.problem, shape=shape)
+        try:
+            launch = plan(case.variant, shape, problem.element, problem.scale)
+            text = program(case.variant, problem.element, case.fmad, shape)
+        except (RequirementError, UsageError):
+            continue
         sizes = dataclasses.astuple(launch.shape)
-        equal = 3 - len(set(sizes)) + 3 * (min(dataclasses.astuple(case.problem.shape)) < 2)
-        return equal + (launch.grid[0] == launch.grid[1]), math.prod(sizes)
+        is_ragged = shape == launch.shape or not missing
+        if is_ragged and math.prod(sizes) <= MOST_WORK and (len(set(sizes)) == 3 or shape == shapes[-1]):
+            return dataclasses.replace(case, problem=problem, launch=launch, program=text)
+    return None
 
-    return min((case for case in cases if _may_try(case)), key=unsuitable, default=None)
+
+def _is_right(case: Case) -> bool:
+    with _Trials(case) as trials:
+        return trials.is_right()
 
 
 def _may_try(case: Case) -> bool:
@@ -164,7 +163,6 @@ def _may_try(case: Case) -> bool:
         and case.on_host
         and case.problem.scale == UNSCALED
         and not isinstance(case.compiled, KernelError)
-        and math.prod(dataclasses.astuple(launch.shape)) <= MOST_WORK
     )
 
 
@@ -370,8 +368,10 @@ def _of_text(case: Case, *, only_conditions: bool = False) -> ProvenCause | None
     """Compile the kernel with all changes, and return the first that gives the right product."""
     source, launch = case.program, case.launch
     assert launch is not None  # noqa: S101 - `_may_try` looked at it
-    sizes = {*dataclasses.astuple(case.problem.shape), *dataclasses.astuple(launch.shape)}
-    constants = [name for name, value in _DEFINED.findall(source.text) if int(value) in sizes]
+    shape = case.problem.shape
+    larger = Shape(shape.m + LARGEST_TILE, shape.n + LARGEST_TILE, shape.k + LARGEST_TILE)
+    other = program(case.variant, case.problem.element, case.fmad, larger)
+    constants = [name for name, _ in {*_DEFINED.findall(source.text)} - {*_DEFINED.findall(other.text)}]
     elements = launch.shared_bytes // case.problem.element.size_bytes
     changes = kernel_changes(source.text, source.entry, constants, elements)
     if only_conditions:

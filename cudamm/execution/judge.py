@@ -11,7 +11,13 @@ from cudamm.devices.device import SHARED, UNSET_LOCALS, DamagedMemoryError, Run,
 from cudamm.errors import KernelError
 from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.execution.precision_judge import lower_precision_of
-from cudamm.execution.usual_causes import ONLY_ZEROS, missing_terms, unwritten_part, usual_cause
+from cudamm.execution.usual_causes import (
+    ONLY_ZEROS,
+    misplaced_output,
+    missing_terms,
+    unwritten_part,
+    usual_cause,
+)
 from cudamm.execution.wrong_result import adds_to_output, terms_used
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.variant import Variant
@@ -64,10 +70,13 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     if depends_on_order and "atomicAdd" in variant.method.code:
         # Atomic additions come in any order, and round differently; both sums have to be right.
         depends_on_order = not all(_judge(product, problem, variant, fmad).correct for product in products)
+    # A wrong index of C lets several threads write one element.
+    is_plain = depends_on_order and problem.scale == UNSCALED and not run.plan.adds_to_zeros
+    misplaced = misplaced_output(run, problem) if is_plain else ""
     if verdict.correct is False and not verdict.reason:
         verdict = _explained(verdict, run, problem, variant, products[0], depends_on_order)
     if depends_on_order:
-        verdict = dataclasses.replace(verdict, correct=False).because_of(ORDER_MATTERS)
+        verdict = dataclasses.replace(verdict, correct=False).because_of(misplaced or ORDER_MATTERS)
     if verdict.correct is False and missed_barrier:
         verdict = verdict.because_of(missed_barrier)
     if verdict.correct is False and undefined_shuffle:

@@ -94,6 +94,21 @@ def usual_cause(run: Run, problem: Problem) -> str:
         return _of_values(run, problem)
 
 
+def misplaced_output(run: Run, problem: Problem) -> str:
+    """Return the usual mistake in the index of C that explains a product; empty if none does.
+
+    With such a mistake several threads write one element, so that the product depends on their order.
+    """
+    shape = run.plan.shape
+    if min(shape.m, shape.n, shape.k) < SMALLEST or shape.m * shape.n * shape.k > MOST_WORK:
+        return ""
+    with np.errstate(all="ignore"):
+        observed = _Observed(run, problem)
+        readings = () if run.plan.column_major else _readings(shape)
+        of_output = (item for item in readings if item[1].out != _right(shape).out)
+        return next((text for text, reading in of_output if observed.is_explained_by(reading)), "")
+
+
 def missing_terms(run: Run, problem: Problem) -> str:
     """Return which terms at the beginning or the end of each sum are missing, if it is the same for all."""
     a, b = (matrix.astype(np.float64) for matrix in problem.inputs)

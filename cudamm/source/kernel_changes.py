@@ -332,11 +332,11 @@ class _Changes:
                 around = around.parent
             is_factor = around is not None and around.type == "binary_expression" and _sign(around) == "*"
             if site.array and (is_factor or site.kind == "argument"):
-                mistake, rank = f"{site.array} is {self._verb(site)} with the wrong row length", 0
+                mistake, rank = f"wrong row length where {site.array} is {self._verb(site)}", 0
             elif site.kind == "condition":
                 mistake, rank = f"the condition has the wrong size, {name}", 3
             else:
-                mistake, rank = f"{name} is the wrong size here", 2 if is_factor else 4
+                mistake, rank = f"the wrong size is used, {name}", 2 if is_factor else 4
             for other in self._sizes:
                 if other != name:
                     yield self._change(site, _replaced(site.node, {node: other}), mistake, rank)
@@ -356,7 +356,7 @@ class _Changes:
         for kind in ("threadIdx", "blockIdx"):
             new = self._with_axes_swapped(site.node, kind)
             if new is not None:
-                yield self._change(site, new, f"{kind}.x and {kind}.y are swapped", 1)
+                yield self._change(site, new, f"x and y of {kind} are swapped", 1)
 
     def _with_axes_swapped(self, node: Node, kind: str) -> str | None:
         """Return an expression with `tx` for `ty` and `ty` for `tx`; None if it has neither."""
@@ -381,7 +381,7 @@ class _Changes:
         parts = [text_of(n) for n in all_of(site.node, "identifier", "field_expression")]
         is_matrix = site.array in self._pointers and site.kind == "index" and site.array not in self._shared
         if is_matrix and not set(parts) & set(self._sizes) and site.whole.type == "subscript_expression":
-            mistake = f"{site.array} is {self._verb(site)} without a row length"
+            mistake = f"no row length where {site.array} is {self._verb(site)}"
             for term in _terms(site.node):
                 for size in self._sizes if term.type != "number_literal" else ():
                     new = _replaced(site.node, {term: f"{_grouped(term)} * {size}"})
@@ -408,9 +408,8 @@ class _Changes:
                 continue
             for other in self._indices_at(site):
                 if other != name:
-                    yield self._change(
-                        site, _replaced(site.node, {node: other}), f"{name} is the wrong index here", 4
-                    )
+                    mistake = f"the wrong variable is an index, {name}"
+                    yield self._change(site, _replaced(site.node, {node: other}), mistake, 4)
 
     def _other_order(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index with two variables of the thread swapped, `row * N + col` for `col * N + row`."""
@@ -419,7 +418,7 @@ class _Changes:
         for one, other in itertools.combinations(sorted({text_of(node) for node in nodes}), 2):
             swap = {one: other, other: one}
             edits = {node: swap[text_of(node)] for node in nodes if text_of(node) in swap}
-            mistake = f"{one} and {other} are swapped in an index"
+            mistake = f"two variables are swapped in an index, {one} and {other}"
             yield self._change(site, _replaced(site.node, edits), mistake, 2)
             for node in all_of(site.node, "identifier", "field_expression"):
                 for size in self._sizes if text_of(node) in self._sizes else ():
@@ -544,7 +543,7 @@ class _Changes:
                 file, line = file_and_line_of(edits[0][0].node)
                 shown = ", ".join(s.shown(text_of(s.node)) for s, _ in edits)
                 better = ", ".join(s.shown(new) for s, new in edits)
-                sentence = f"{kind}.x and {kind}.y are swapped: {shown} instead of {better}"
+                sentence = f"x and y of {kind} are swapped: {shown} instead of {better}"
                 all_edits = tuple((s.node.start_byte, s.node.end_byte, new) for s, new in edits)
                 yield KernelChange(sentence, f"write {better}", "", file, line, all_edits, 1)
 
@@ -567,7 +566,7 @@ class _Changes:
             file, line = file_and_line_of(value)
             half = self._shared_elements // 2
             yield KernelChange(
-                f"{first} and {second} begin at the same address of {array}: each overwrites the other",
+                f"two arrays begin at the same address of {array}: {first} and {second} overwrite each other",
                 f"let {second} begin behind {first}: {text_of(value)} + the number of elements of {first}, "
                 f"which is {half}",
                 second, file, line, ((value.start_byte, value.end_byte, f"{text_of(value)} + {half}"),), 0,

@@ -19,10 +19,10 @@ from cudamm.analysis.mistakes import (
     brief,
     errors_of,
     is_outside_of_matrix,
+    may_follow_from_another,
     merged,
     proven,
     shared_memory_limit,
-    unexplained,
     with_cause_first,
     without_bounds_check,
 )
@@ -343,7 +343,7 @@ def _look_for_cause(executor: LocalExecutor, checks: Sequence[_SizeCheck], timeo
     failed = {
         check.size: (check, check.case)
         for check in checks
-        if check.case is not None and any(unexplained(mistake) for mistake in check.errors)
+        if check.case is not None and may_follow_from_another(check.errors, check.case.program)
     }
     cause, multiple = proven_cause([case for _, case in failed.values()])
     errors = [mistake for check, _ in failed.values() for mistake in check.errors]
@@ -397,7 +397,7 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
         _, mistakes = _observed_mistakes(case, case.launch, verdict, timeout_s)
     except (KernelError, NoDeviceError):
         return ""  # the verdict has a reason of its own
-    cause, multiple = proven_cause([case] if any(map(unexplained, mistakes)) else [])
+    cause, multiple = proven_cause([case] if may_follow_from_another(mistakes, case.program) else [])
     if cause is not None:
         place = f" ({cause.file or case.variant.method.path.name}:{cause.line})" if cause.line else ""
         return f"{cause.mistake}{place}"

@@ -19,7 +19,7 @@ from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import Verdict
 from cudamm.kernels.launch_plan import Launch
-from cudamm.source.c_text import indexed_at, without_comments
+from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
 
 Kind = Literal[
     "race",
@@ -772,8 +772,18 @@ def _stride(watched: WatchedLaunch, access: Access) -> int | None:
 # The cause of several mistakes.
 
 
-def unexplained(mistake: Mistake) -> bool:
-    """Return whether a mistake may follow from another one, such as a wrong index."""
+def may_follow_from_another(mistakes: Sequence[Mistake], program: Program) -> bool:
+    """Return whether mistakes may follow from one that was not observed, such as a wrong index.
+
+    A missing barrier explains races, unless two arrays overlap in dynamic shared memory.
+    """
+    is_outside = any(mistake.kind == "out-of-bounds" for mistake in mistakes)
+    if any(m.barrier for m in mistakes) and not (is_outside or dynamic_arrays_in(program.text)):
+        return False
+    return any(map(_is_consequence, mistakes))
+
+
+def _is_consequence(mistake: Mistake) -> bool:
     if mistake.barrier or mistake.cure == BLOCK_LIKE_TILE:
         return False
     return mistake.kind in ("out-of-bounds", "race", "uninitialised", "wrong-result", "crash")
@@ -816,7 +826,7 @@ def without_bounds_check(
     missing = dataclasses.replace(
         seen[0], message=seen[0].message + also, cure=cure, sizes=first.sizes, count=first.count
     )
-    return [missing, *(m for m in mistakes if not unexplained(m) or m.array not in ("A", "B", "C"))]
+    return [missing, *(m for m in mistakes if not _is_consequence(m) or m.array not in ("A", "B", "C"))]
 
 
 def _required(program: Program, condition: str) -> str:

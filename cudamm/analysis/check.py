@@ -14,15 +14,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from cudamm.analysis.mistakes import (
+    Kind,
     Mistake,
     advice_of,
     brief,
     errors_of,
     explains_races,
+    is_outside_of_matrix,
+    may_follow_from_another,
     merged,
+    proven,
     shared_memory_limit,
     with_cause_first,
+    without_bounds_check,
 )
+from cudamm.analysis.proven_cause import ProvenCause, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import hidden_mistakes
 from cudamm.benchmark.verify import hangs_too, verified_in_time
@@ -234,6 +240,7 @@ def check_all(
             elif check.case is not None:
                 check.case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
                 _check_size(executor, check.case, limit, check, timeout_s, advises)
+        _look_for_cause(executor, group, timeout_s)
         right_where = _right_where(executor, group) if advises else ""
         yield _result(variant, dtype, group, sanitize, right_where)
 
@@ -383,6 +390,49 @@ def _overrun(case: Case, launch: Launch, timeout_s: float) -> Fault | None:
     )
 
 
+def _look_for_cause(executor: LocalExecutor, checks: Sequence[_SizeCheck], timeout_s: float) -> None:
+    """Look for one cause of a variant's mistakes; if it is proven, drop those that follow from it."""
+    failed = {
+        check.size: (check, check.case)
+        for check in checks
+        if check.case is not None and may_follow_from_another(check.errors, check.case.program)
+    }
+    cause, multiple = proven_cause([case for _, case in failed.values()])
+    errors = [mistake for check, _ in failed.values() for mistake in check.errors]
+    outside = [mistake for mistake in errors if is_outside_of_matrix(mistake)]
+    beyond = next((mistake for mistake in errors if mistake.kind == "out-of-bounds"), None)
+    kind: Kind = "out-of-bounds" if beyond else "wrong-result"
+    array = beyond.array if beyond else "C"
+    for check, case in failed.values():
+        explained = check.errors[-1:] if check.is_explained else []
+        if cause is not None:
+            is_cause_known = check.errors[:1] == explained
+            first = proven(check.errors[0], cause, case.program, is_explained=is_cause_known)
+            first = dataclasses.replace(first, kind=kind, array=array)
+            check.errors = [first, *_remaining(executor, case, cause, timeout_s)]
+            check.is_explained = False
+            case.problem.release()
+        elif multiple is not None and outside:
+            rest = without_bounds_check(check.errors, outside, case.program, multiple)
+            check.errors = [*(mistake for mistake in rest if mistake not in explained), *explained]
+
+
+def _remaining(executor: LocalExecutor, case: Case, cause: ProvenCause, timeout_s: float) -> list[Mistake]:
+    """Return the mistakes of a case whose proven mistake is undone."""
+    assert case.launch is not None  # noqa: S101 - the case was launched before
+    if not cause.fits(case.launch):
+        return []
+    try:
+        changed = cause.applied(case)
+        verdict = executor.verify(changed, thorough=True)
+        assert changed.launch is not None  # noqa: S101 - the same
+        return _observed_mistakes(changed, changed.launch, verdict, timeout_s)[1]
+    except KernelError as error:
+        return [
+            Mistake("crash", str(error), file=case.variant.method.path.name, sizes=(str(case.problem.shape),))
+        ]
+
+
 def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:
     """Watch a case whose product is wrong, and return the cause in a sentence; empty if none is observed.
 
@@ -399,6 +449,13 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
         _, mistakes = _observed_mistakes(case, case.launch, verdict, timeout_s)
     except (KernelError, NoDeviceError):
         return ""  # the verdict has a reason of its own
+    cause, multiple = proven_cause([case] if may_follow_from_another(mistakes, case.program) else [])
+    if cause is not None:
+        place = f" ({cause.file or case.variant.method.path.name}:{cause.line})" if cause.line else ""
+        return f"{cause.mistake}{place}"
+    outside = [mistake for mistake in mistakes if is_outside_of_matrix(mistake)]
+    if multiple is not None and outside:
+        return brief(without_bounds_check(mistakes, outside, case.program, multiple)[0])
     first = next((m for m in merged(mistakes) if m.kind != "crash" and m.message != verdict.reason), None)
     return brief(first) if first is not None else ""
 

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_name
+from cudamm.analysis.proven_cause import ProvenCause
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.kernels.launch_plan import Launch
 from cudamm.source.c_definitions import lines_in_one_function
-from cudamm.source.c_text import indexed_at, without_comments
+from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
 
 Kind = Literal[
     "race",
@@ -43,8 +44,8 @@ AFTER_READING: Barrier = "after reading"
 BLOCK_LIKE_TILE = "let the block have as many threads in x and y as the tile has columns and rows"
 
 WITHIN_MATRIX = "access the element only if its row and column are within the matrix"
-OR_PADDED = ", or have the matrices padded (requires: "
-"""The part of a cure that changes the kernel's header, up to the condition."""
+OR_PADDED = ", or have the matrices padded ("
+"""The part of a cure that changes the launch, up to the condition."""
 
 OR_ATOMIC = ", or add to it with atomicAdd()"
 """The part of the cure of a sum (`C[i] += x`) that needs zeros in C before the launch."""
@@ -273,11 +274,6 @@ class WatchedLaunch:
         """Return `thread (1,0) of block (0,2)`."""
         return f"thread {self.index(at.thread)} of block {self.index(at.block)}"
 
-    def or_padded(self, condition: str) -> str:
-        """Return the part of a cure that adds a condition to the header; empty if the file has none."""
-        is_in_header = _header_line(self.program)
-        return f"{OR_PADDED}{condition} in the header)" if is_in_header else ""
-
     def element(self, fault: Fault) -> str:
         """Return the element that a fault concerns, such as `As[3][4]`."""
         return element_name(fault, self.shapes.get(fault.array))
@@ -373,7 +369,7 @@ def brief(mistake: Mistake) -> str:
     line = f" ({mistake.file}:{mistake.line})" if mistake.line else ""
     if mistake.needs_barrier:
         return f"a __syncthreads() is missing in {mistake.file}: {mistake.cure}"
-    if mistake.kind == "out-of-bounds" and mistake.array in ("A", "B", "C"):
+    if mistake.cure.startswith(WITHIN_MATRIX):
         return f"{mistake.message}{line}: a bounds check is missing or wrong"
     if mistake.kind == "uninitialised" and mistake.array == "C":
         return f"{mistake.message}{line}: C has to be set to zero first"
@@ -589,8 +585,7 @@ def out_of_bounds(watched: WatchedLaunch, fault: Fault) -> Mistake:
 
 
 def _beyond_array(watched: WatchedLaunch, fault: Fault, message: str) -> Mistake:
-    cure = WITHIN_MATRIX + watched.or_padded("M % BLOCK_SIZE == 0")
-    return _element_mistake(watched, "out-of-bounds", fault, message, cure if fault.space == "global" else "")
+    return _element_mistake(watched, "out-of-bounds", fault, message, "")
 
 
 def _distance(watched: WatchedLaunch, fault: Fault) -> str:
@@ -679,7 +674,7 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
     )
     cure = (
         "start each vector access at a multiple of its size, or access the elements one by one"
-        + watched.or_padded("N % 4 == 0")
+        f"{OR_PADDED}{_required(watched.program, 'N % 4 == 0')})"
     )
     return _element_mistake(watched, "misaligned", fault, message, cure)
 
@@ -867,6 +862,72 @@ def _stride(watched: WatchedLaunch, access: Access) -> int | None:
         if request.site == access.site and 0 in request.offsets and 1 in request.offsets:
             return abs(request.offsets[1] - request.offsets[0])
     return None
+
+
+# The cause of several mistakes.
+
+
+def may_follow_from_another(mistakes: Sequence[Mistake], program: Program) -> bool:
+    """Return whether mistakes may follow from one that was not observed, such as a wrong index.
+
+    A missing barrier explains races, unless two arrays overlap in dynamic shared memory.
+    """
+    is_outside = any(mistake.kind == "out-of-bounds" for mistake in mistakes)
+    if any(m.barrier for m in mistakes) and not (is_outside or dynamic_arrays_in(program.text)):
+        return False
+    return any(map(_is_consequence, mistakes))
+
+
+def _is_consequence(mistake: Mistake) -> bool:
+    if mistake.barrier or mistake.cure == BLOCK_LIKE_TILE:
+        return False
+    return mistake.kind in ("out-of-bounds", "race", "uninitialised", "wrong-result", "crash")
+
+
+def is_outside_of_matrix(mistake: Mistake) -> bool:
+    """Return whether a mistake is an access outside of A, B or C."""
+    return mistake.kind == "out-of-bounds" and mistake.array in ("A", "B", "C")
+
+
+def proven(seen: Mistake, cause: ProvenCause, program: Program, *, is_explained: bool = False) -> Mistake:
+    """Return a proven cause as a mistake, with what was seen of it.
+
+    Args:
+        is_explained: the message of what was seen begins with the cause already.
+    """
+    file = cause.file or program.method.path.name
+    text = program.line_text(cause.line, cause.file)
+    is_explained = is_explained or seen.message.startswith(cause.mistake)
+    message = seen.message if is_explained else f"{cause.mistake}; {seen.message}"
+    return dataclasses.replace(
+        seen, message=message, cure=cause.cure, file=file, line=cause.line, text=text, other_line=0
+    )
+
+
+def without_bounds_check(
+    mistakes: Sequence[Mistake], seen: Sequence[Mistake], program: Program, multiple: int
+) -> list[Mistake]:
+    """Return the mistakes at one size, with one for what follows from a missing bounds check.
+
+    Args:
+        seen: accesses out of bounds, at all sizes.
+        multiple: the product is right at sizes that are multiples of this number.
+    """
+    required = ", ".join(f"{size} % {multiple} == 0" for size in "MNK")
+    cure = f"{WITHIN_MATRIX}{OR_PADDED}{_required(program, required)})"
+    arrays = sorted({mistake.array for mistake in seen} - {seen[0].array})
+    also = f" (the same holds for {' and '.join(arrays)})" if arrays else ""
+    first = next((m for m in mistakes if m in seen), mistakes[0])
+    missing = dataclasses.replace(
+        seen[0], message=seen[0].message + also, cure=cure, sizes=first.sizes, count=first.count
+    )
+    return [missing, *(m for m in mistakes if not _is_consequence(m) or m.array not in ("A", "B", "C"))]
+
+
+def _required(program: Program, condition: str) -> str:
+    """Return how to require a condition: in the kernel's header, or with an option if it has none."""
+    has_header = re.search(r"^//\s+(?:threads|grid):", program.method.source, re.MULTILINE)
+    return f"requires: {condition} in the header" if has_header else f"--requires '{condition}'"
 
 
 # Words of messages, and lines of the source.

@@ -590,7 +590,7 @@ def _damage(name: MatrixName, matrix: Matrix, layout: MatrixLayout, region: Regi
         elements = f"{count} element{'s' * (count > 1)}"
         return (
             f"wrote past the end of {name}: {elements} beyond its {rows} x {columns}, the first where "
-            f"{name}[{row}][{column}] would be (is a bounds check off by one?)"
+            f"{name}[{row}][{column}] would be"
         )
     if before.any():
         nearest = int(before[::-1].argmax()) // words + 1

@@ -61,6 +61,12 @@ def line_of(node: Node) -> int:
 
 def place_of(node: Node) -> str:
     """Return `line 12`, or `line 12 of mm.cuh` in a text that `#line` divides into several files."""
+    file, line = file_and_line_of(node)
+    return f"line {line} of {file}" if file else f"line {line}"
+
+
+def file_and_line_of(node: Node) -> tuple[str, int]:
+    """Return the file and the line in which a node begins; no file if the text has no `#line`."""
     root = node
     while root.parent is not None:
         root = root.parent
@@ -68,8 +74,8 @@ def place_of(node: Node) -> str:
     for number, line in enumerate(reversed(above)):
         directive = re.match(r'#line (\d+) "(.*)"', line)
         if directive:
-            return f"line {int(directive[1]) + number - 1} of {directive[2]}"
-    return f"line {line_of(node)}"
+            return directive[2], int(directive[1]) + number - 1
+    return "", line_of(node)
 
 
 def declared_name(declarator: Node | None) -> str:

@@ -158,13 +158,24 @@ def test_x_and_y_swapped_give_advice_and_no_error(checked: Checked) -> None:
     assert len(found) == 2
 
 
-def test_one_row_too_many_is_out_of_bounds(checked: Checked) -> None:
+def test_one_row_too_many_is_out_of_bounds_because_of_its_condition(checked: Checked) -> None:
     result = checked("off_by_one", "17x31x13")
-    store = line_of(result, "C[row * N + col] = sum")
-    found = {(f.array, f.line): f for f in result.errors if f.kind == "out-of-bounds"}
-    assert set(found) == {("A", store - 1), ("C", store)}
-    assert "writes C[17][0]" in found["C", store].message and "C has 17 x 31" in found["C", store].message
-    assert all("within the matrix" in f.cure for f in found.values())
+    (found,) = result.errors
+    assert (found.kind, found.array, found.line) == ("out-of-bounds", "A", line_of(result, "if (row <= M"))
+    assert "row <= M instead of row < M" in found.message and found.cure == "write row < M"
+
+
+def test_a_missing_bounds_check_is_one_mistake_for_all_arrays(
+    cpu: Device[Any], write_kernel: Any, kernels: Path
+) -> None:
+    text = (kernels / "mistakes" / "off_by_one.cu").read_text().replace("if (row <= M && col < N)", "")
+    (result,) = results(cpu, [*variants(read_method(write_kernel(text)), {})], ("17x31x13",), "float32")
+    (found,) = result.errors
+    assert (found.kind, found.array) == (
+        "out-of-bounds",
+        "A",
+    ) and "the same holds for B and C" in found.message
+    assert "within the matrix" in found.cure and "M % 16 == 0" in found.cure and "in the header" in found.cure
 
 
 def test_a_vector_from_an_odd_offset_is_misaligned(checked: Checked) -> None:
@@ -176,10 +187,10 @@ def test_a_vector_from_an_odd_offset_is_misaligned(checked: Checked) -> None:
 
 def test_one_step_past_the_tile_is_out_of_bounds(checked: Checked) -> None:
     result = checked("past_the_tile", "17x31x13")
-    line = line_of(result, "sum += As")
-    assert ("out-of-bounds", "Bs", line) in errors_of(result)
-    assert any("Bs[16][0]" in f.message and "Bs has 16 x 16" in f.message for f in result.errors)
-    assert any(f.kind == "wrong-result" for f in result.errors)
+    (found,) = result.errors
+    assert (found.kind, found.line) == ("out-of-bounds", line_of(result, "k <= BLOCK_SIZE"))
+    assert "As[16][0]" in found.message and "As has 16 x 16" in found.message
+    assert found.cure == "write k < BLOCK_SIZE"
 
 
 @pytest.fixture(scope="module")
@@ -228,13 +239,12 @@ def test_an_index_into_the_next_row_is_no_mistake_of_a_right_kernel(checked: Che
     assert checked(kernels / "second_looks.cu", "8x8x8").status == "clean"
 
 
-def test_reading_another_row_is_wrong_and_out_of_bounds_only_past_the_end(checked: Checked) -> None:
+def test_reading_another_row_is_out_of_bounds_only_past_the_end(checked: Checked) -> None:
     inside = checked("reads_the_next_row", "16x8x16")
     assert {f.kind for f in inside.errors} == {"wrong-result"}
-    both = checked("reads_the_next_row", "16x24x16")
-    assert {f.kind for f in both.errors} == {"wrong-result", "out-of-bounds"}
-    (outside,) = (f for f in both.errors if f.kind == "out-of-bounds")
-    assert outside.array == "A" and "A has 16 x 16" in outside.message
+    (outside,) = checked("reads_the_next_row", "16x24x16").errors
+    assert (outside.kind, outside.array) == ("out-of-bounds", "A") and "A has 16 x 16" in outside.message
+    assert "A[row * N + k] instead of A[row * K + k]" in outside.message
 
 
 def test_too_much_static_shared_memory_is_found(checked: Checked) -> None:

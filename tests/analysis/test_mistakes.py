@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from cudamm.analysis.array_elements import declared_extents
-from cudamm.analysis.mistakes import Kind, Mistake, advice_of, brief, errors_of, merged
+from cudamm.analysis.mistakes import Kind, Mistake, advice_of, brief, errors_of, merged, without_bounds_check
 from cudamm.compile.program import Program, program
 from cudamm.devices.observation import Access, Fault, Observation, Request, SharedArray
 from cudamm.execution.case import ORDER_MATTERS, Verdict
@@ -188,12 +188,19 @@ def test_an_access_out_of_bounds_is_reported_with_its_element(
     assert mistake.message.startswith("thread (3,0) of block (0,0) reads ")
 
 
-def test_padding_is_the_cure_for_a_matrix_and_not_for_a_tile(make_program):
+def test_an_access_out_of_bounds_alone_does_not_show_that_a_bounds_check_is_missing(make_program):
     fault = Fault("out-of-bounds", 12, "store", "global", array="C", offset_bytes=120)
     (mistake,) = errors(make_program, observed(fault))
-    assert "within the matrix" in mistake.cure and "padded" in mistake.cure
-    (mistake,) = errors(make_program, observed(dataclasses.replace(fault, space="shared", array="As")))
-    assert mistake.cure == ""
+    assert mistake.cure == "" and "bounds check" not in brief(mistake)
+
+
+def test_padding_is_a_cure_if_the_product_is_right_at_multiples(make_program):
+    fault = Fault("out-of-bounds", 12, "store", "global", array="C", offset_bytes=120)
+    found = errors(make_program, observed(fault))
+    source, _ = make_program()
+    (mistake,) = without_bounds_check(found, found, source, 16)
+    assert "within the matrix" in mistake.cure and "M % 16 == 0" in mistake.cure
+    assert brief(mistake).endswith("a bounds check is missing or wrong")
 
 
 def test_an_uninitialised_read_that_is_part_of_a_race_is_only_a_race(make_program):

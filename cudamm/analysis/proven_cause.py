@@ -1,0 +1,423 @@
+"""Prove the cause of a wrong product: a small change of the launch or of the kernel makes the product right.
+
+A wrong kernel is launched again with its grid, its block or its arguments swapped, and with each change of
+`source/kernel_changes.py`. The first change that gives the right product, in both orders of threads, names
+the mistake. A right kernel cannot be accused in this way. Whatever a launch with the change no longer shows
+follows from the mistake.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from cudamm.analysis.array_elements import declared_extents
+from cudamm.compile.host_compiler import compile_for_host
+from cudamm.compile.process_group import CORES
+from cudamm.compile.program import Program, program
+from cudamm.devices.cpu_device import ProcessRun
+from cudamm.devices.device import padded
+from cudamm.devices.observe import observe
+from cudamm.errors import KernelError, NoDeviceError, RequirementError, UsageError
+from cudamm.execution.case import Case
+from cudamm.execution.judge import wrong_elements
+from cudamm.kernels.launch_plan import Launch, plan
+from cudamm.kernels.problem import UNSCALED, Shape
+from cudamm.source.c_text import shared_arrays_in, without_comments
+from cudamm.source.expression import parse
+from cudamm.source.kernel_changes import SELECTED, KernelChange, kernel_changes, with_all_changes, with_change
+
+LONGEST_LAUNCH_S = 2.0
+"""Time limit in seconds for one launch with a change."""
+
+LONGEST_SEARCH_S = 20.0
+"""Time after which no further change is tried, in seconds."""
+
+MOST_WORK = 2**25
+"""Maximum number of multiplications of a product that is tried."""
+
+LARGEST_EDGE = 32
+"""Maximum edge of a square block of threads, in threads."""
+
+LARGEST_TILE = 128
+"""Maximum edge of a tile of C, in elements, for which sizes of several tiles are tried."""
+
+
+@dataclass(frozen=True)
+class ProvenCause:
+    """A change that makes a wrong product right.
+
+    Attributes:
+        mistake: what is wrong, in a sentence.
+        cure: what to do about it.
+        array: the array that is accessed wrongly; empty if it is not one array.
+        file, line: place in the source as `Mistake` has it; line 0 if the mistake belongs to no line.
+        change: the change of the kernel, and the text to which it belongs; None if only the launch changes.
+        relaunched: returns a launch with the change.
+        multiple: the change fits only sizes that are multiples of this number, such as the edge of a block.
+    """
+
+    mistake: str
+    cure: str
+    array: str = ""
+    file: str = ""
+    line: int = 0
+    change: tuple[KernelChange, str] | None = None
+    relaunched: Callable[[Launch], Launch] = lambda launch: launch
+    multiple: int = 1
+
+    def fits(self, launch: Launch) -> bool:
+        """Return whether a launch can have the change."""
+        return not any(extent % self.multiple for extent in dataclasses.astuple(launch.shape)[:2])
+
+    def applied(self, case: Case) -> Case:
+        """Return a case with the change.
+
+        Raises:
+            KernelError: the changed program does not compile.
+        """
+        launch = None if case.launch is None else self.relaunched(case.launch)
+        if self.change is None:
+            return dataclasses.replace(case, launch=launch)
+        text = with_change(case.program.text, *self.change)
+        program = dataclasses.replace(case.program, text=text)
+        return dataclasses.replace(case, launch=launch, program=program, compiled=compile_for_host(program))
+
+
+def proven_cause(cases: Sequence[Case]) -> tuple[ProvenCause | None, int | None]:
+    """Return the change that makes a wrong product right, and where the product is right without a change.
+
+    Args:
+        cases: cases of one variant on the CPU device whose products are wrong.
+
+    Returns:
+        None if no change is known that makes the product right; and the number of whose multiples M, N and K
+        have to be for a right product, None if the product is wrong there too, or if this is not known.
+    """
+    case = next(filter(_may_try, cases), None)
+    if case is None or case.launch is None:
+        return None, None
+    edge = math.lcm(*(edge for edge in _edges(case.program, case.launch) if edge <= LARGEST_EDGE))
+    whole, ragged = _at_multiples(case, edge, 0), _at_multiples(case, edge, 1)
+    try:
+        if whole is None:
+            return None, None
+        if not _is_right(whole):
+            return _of_launch(whole) or _of_text(whole), None
+        if ragged is None or _is_right(ragged):
+            return None, None
+        return _of_text(ragged, only_conditions=True), edge
+    except (KernelError, NoDeviceError):
+        return None, None
+    finally:
+        for tried in filter(None, (whole, ragged)):
+            tried.problem.release()
+
+
+def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
+    """Return a case at sizes of which each needs another number of tiles.
+
+    The sizes of a kernel for square matrices are equal.
+
+    Args:
+        edge: the sizes are multiples of this number.
+        missing: how many elements the sizes are smaller.
+
+    Returns:
+        None if the variant cannot be launched at such sizes, or if they would be too large.
+    """
+    edges = [edge if edge > 1 else LARGEST_EDGE // 2]
+    while edges[-1] < LARGEST_TILE:
+        edges.append(2 * edges[-1])
+    shapes = [Shape(2 * e - missing, 3 * e - missing, 4 * edges[0] - missing) for e in edges]
+    shapes += [Shape(*(3 * e - missing,) * 3) for e in edges[:1]]
+    for shape in shapes:
+        problem = dataclasses.replace(case.problem, shape=shape)
+        try:
+            launch = plan(case.variant, shape, problem.element, problem.scale)
+            text = program(case.variant, problem.element, case.fmad, shape)
+        except (RequirementError, UsageError):
+            continue
+        sizes = dataclasses.astuple(launch.shape)
+        is_ragged = shape == launch.shape or not missing
+        if is_ragged and math.prod(sizes) <= MOST_WORK and (len(set(sizes)) == 3 or shape == shapes[-1]):
+            return dataclasses.replace(case, problem=problem, launch=launch, program=text)
+    return None
+
+
+def _is_right(case: Case) -> bool:
+    with _Trials(case) as trials:
+        return trials.is_right()
+
+
+def _may_try(case: Case) -> bool:
+    launch = case.launch
+    return (
+        launch is not None
+        and case.variant.method.language == "cuda"
+        and case.on_host
+        and case.problem.scale == UNSCALED
+        and not isinstance(case.compiled, KernelError)
+    )
+
+
+class _Trials:
+    """Launches of a case with changes."""
+
+    def __init__(self, case: Case) -> None:
+        assert case.launch is not None  # noqa: S101 - `_may_try` looked at it
+        self._case, self._problem, self._launch = case, case.problem, case.launch
+        self._inputs = padded(case.launch, *case.problem.inputs)
+        self._deadline = time.monotonic() + LONGEST_SEARCH_S
+        self._run: ProcessRun | None = None
+        self._run_of: tuple[Program, Launch] | None = None
+
+    def __enter__(self) -> _Trials:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._run is not None:
+            self._run.close()
+        self._run = None
+
+    def is_right(
+        self, launch: Launch | None = None, source: Program | None = None, selected: int | None = None
+    ) -> bool:
+        """Return whether a launch gives the right product, in both orders of threads."""
+        if time.monotonic() > self._deadline:
+            return False
+        launch, source = launch or self._launch, source or self._case.program
+        try:
+            if self._run is None or self._run_of != (source, launch):
+                self._close()
+                self._run = ProcessRun(
+                    source, compile_for_host(source), launch, *self._inputs, CORES,
+                    timeout_s=LONGEST_LAUNCH_S, shows_output=False,
+                )  # fmt: skip
+                self._run_of = source, launch
+            if selected is not None:
+                self._run.ask(f"constant {SELECTED} {selected}")
+            return all(self._is_right_once(self._run, descending) for descending in (False, True))
+        except KernelError:
+            self._close()
+            return False
+
+    def _is_right_once(self, run: ProcessRun, descending: bool) -> bool:
+        run.prepare_output(self._problem)
+        run.launch(descending)
+        m, n = self._problem.shape.m, self._problem.shape.n
+        return not wrong_elements(run.product()[:m, :n], self._problem).any()
+
+
+# Changes of the launch.
+
+
+def _of_launch(case: Case) -> ProvenCause | None:
+    launch = case.launch
+    assert launch is not None  # noqa: S101 - `_may_try` looked at it
+    with _Trials(case) as trials:
+        for cause in _launch_changes(case, launch):
+            if trials.is_right(cause.relaunched(launch)) and _is_clean(cause, case):
+                return cause
+    return None
+
+
+def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield the usual mistakes of a launch, the likeliest first."""
+    line = _launch_line(case)
+
+    def swapped(extents: tuple[int, int, int]) -> tuple[int, int, int]:
+        return extents[1], extents[0], extents[2]
+
+    (gx, gy, _), (bx, by, _) = launch.grid, launch.block
+    if gx != gy:
+        yield ProvenCause(
+            f"x and y of the grid are swapped: it has {gx} x {gy} blocks, and the product is right with "
+            f"{gy} x {gx}",
+            "swap x and y of the grid at the launch, or swap blockIdx.x and blockIdx.y in the kernel",
+            line=line, relaunched=lambda given: dataclasses.replace(given, grid=swapped(given.grid)),
+        )  # fmt: skip
+    if bx != by:
+        yield ProvenCause(
+            f"x and y of the block are swapped: it has {bx} x {by} threads, and the product is right with "
+            f"{by} x {bx}",
+            "swap x and y of the block at the launch, or swap threadIdx.x and threadIdx.y in the kernel",
+            line=line, relaunched=lambda given: dataclasses.replace(given, block=swapped(given.block)),
+        )  # fmt: skip
+    if bx != by and gx != gy:
+        yield ProvenCause(
+            f"x and y are swapped in the grid and in the block: {gx} x {gy} blocks of {bx} x {by} threads, "
+            f"and the product is right with {gy} x {gx} blocks of {by} x {bx}",
+            "swap x and y at the launch, or in the kernel", line=line,
+            relaunched=lambda given: dataclasses.replace(
+                given, grid=swapped(given.grid), block=swapped(given.block)
+            ),
+        )  # fmt: skip
+    yield from _other_orders(case, launch, line)
+    yield from _blocks_like_tiles(case, launch, line)
+
+
+def _launch_line(case: Case) -> int:
+    """Return the line of the only launch in a kernel's file; 0 if there are none or several."""
+    source = without_comments(case.variant.method.source)
+    launches = [m.start() for m in re.finditer("<<<", source)]
+    return source.count("\n", 0, launches[0]) + 1 if len(launches) == 1 else 0
+
+
+def _other_orders(case: Case, launch: Launch, line: int) -> Iterator[ProvenCause]:
+    """Yield other orders of the arguments that are sizes, and A and B swapped."""
+    sizes = dataclasses.astuple(launch.shape)
+    where = [
+        i for i, argument in enumerate(launch.arguments) if isinstance(argument, int) and argument in sizes
+    ]
+    names = case.variant.method.arguments
+    if len(where) == len(set(sizes)) == 3 and {launch.arguments[i] for i in where} == set(sizes):
+        for order in itertools.permutations(where):
+            if list(order) == where:
+                continue
+
+            def reordered(given: Launch, order: tuple[int, ...] = order) -> Launch:
+                arguments = list(given.arguments)
+                for target, source in zip(where, order, strict=True):
+                    arguments[target] = given.arguments[source]
+                return dataclasses.replace(given, arguments=tuple(arguments))
+
+            passed, right = (", ".join(names[i] for i in chosen) for chosen in (where, order))
+            yield ProvenCause(
+                "the sizes are passed in another order than that in which the kernel takes them: "
+                f"{passed} instead of {right}",
+                f"pass {right}", line=line, relaunched=reordered,
+            )  # fmt: skip
+    if "A" in launch.arguments and "B" in launch.arguments:
+
+        def exchanged(given: Launch) -> Launch:
+            other = {"A": "B", "B": "A"}
+            swapped = [other.get(a, a) if isinstance(a, str) else a for a in given.arguments]
+            return dataclasses.replace(given, arguments=tuple(swapped))
+
+        yield ProvenCause(
+            "A and B are swapped where the kernel is launched", "pass A and B in the other order",
+            line=line, relaunched=exchanged,
+        )  # fmt: skip
+
+
+def _blocks_like_tiles(case: Case, launch: Launch, line: int) -> Iterator[ProvenCause]:
+    """Yield blocks that have as many threads as a tile has elements, with the same grid and one that fits."""
+    bx, by, bz = launch.block
+    for name, (rows, columns) in _tiles(case.program):
+        block = (columns, rows, bz)
+        if block == launch.block or math.prod(block) > 1024:
+            continue
+        share = rows * columns / (bx * by)
+        has = f"the block has {bx} x {by} threads, and {name} has {rows} x {columns} elements"
+        unwritten = (
+            f": {_share(1 - 1 / share)} of it {'are' if share > 2 else 'is'} never written"
+            if bx <= columns and by <= rows
+            else ""
+        )
+
+        def fitted(given: Launch, block: tuple[int, int, int] = block) -> Launch:
+            threads = (given.grid[0] * given.block[0], given.grid[1] * given.block[1])
+            grid = (-(-threads[0] // block[0]), -(-threads[1] // block[1]), given.grid[2])
+            return dataclasses.replace(given, grid=grid, block=block)
+
+        def same_grid(given: Launch, block: tuple[int, int, int] = block) -> Launch:
+            return dataclasses.replace(given, block=block)
+
+        for relaunched in (fitted, same_grid):
+            yield ProvenCause(
+                f"{has}{unwritten}", f"launch blocks of {columns} x {rows} threads", name,
+                relaunched=relaunched, line=line, multiple=math.lcm(rows, columns),
+            )  # fmt: skip
+
+
+def _share(fraction: float) -> str:
+    """Return a fraction in words if it is a usual one."""
+    usual = {0.5: "half", 0.75: "three quarters"}
+    return usual.get(fraction, f"{fraction:.0%}")
+
+
+def _tiles(source: Program) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the names, rows and columns of shared arrays; of an array in one dimension, those of a square."""
+    for name in sorted(shared_arrays_in(source.text)):
+        extents = declared_extents(source.text, name)
+        if len(extents) == 1 and math.isqrt(extents[0]) ** 2 == extents[0]:
+            extents = (math.isqrt(extents[0]),) * 2
+        if len(extents) == 2 and min(extents) > 1:
+            rows, columns = extents
+            yield name, (rows, rows if columns == rows + 1 else columns)  # one more against bank conflicts
+
+
+def _edges(source: Program, launch: Launch) -> list[int]:
+    """Return the extents of the block and of the tiles."""
+    return [*launch.block[:2], *(edge for _, tile in _tiles(source) for edge in tile)]
+
+
+# Changes of the kernel.
+
+
+def _of_text(case: Case, *, only_conditions: bool = False) -> ProvenCause | None:
+    """Compile the kernel with all changes, and return the first that gives the right product."""
+    source, launch = case.program, case.launch
+    assert launch is not None  # noqa: S101 - `_may_try` looked at it
+    shape = case.problem.shape
+    larger = Shape(shape.m + LARGEST_TILE, shape.n + LARGEST_TILE, shape.k + LARGEST_TILE)
+    other = program(case.variant, case.problem.element, case.fmad, larger)
+    constants = [name for name, _ in {*_DEFINED.findall(source.text)} - {*_DEFINED.findall(other.text)}]
+    elements = launch.shared_bytes // case.problem.element.size_bytes
+    changes = kernel_changes(source.text, source.entry, constants, elements)
+    if only_conditions:
+        changes = [change for change in changes if change.is_condition]
+    for tried in (changes, [change for change in changes if change.array]):
+        changed = _with_all(source, tried)
+        if not (tried and _compiles(changed)):
+            continue  # a change outside of an index may not compile
+        with _Trials(case) as trials:
+            for number, change in enumerate(tried, 1):
+                file = "" if change.file == source.method.path.name else change.file
+                cause = ProvenCause(
+                    change.mistake, change.cure, change.array, file, change.line, (change, source.text)
+                )
+                if trials.is_right(None, changed, number) and _is_clean(cause, case):
+                    return cause
+        return None
+    return None
+
+
+def _is_clean(cause: ProvenCause, case: Case) -> bool:
+    """Return whether a case with the change has no race, and accesses nothing out of bounds or too early.
+
+    A product may be right by chance, because of the order in which threads write one element.
+    """
+    try:
+        changed = cause.applied(case)
+        assert changed.launch is not None  # noqa: S101 - the case was launched before
+        inputs = padded(changed.launch, *case.problem.inputs)
+        return not observe(changed.program, changed.launch, *inputs, checked=True).faults
+    except KernelError:
+        return False
+
+
+_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\d+)[ \t]*$", re.MULTILINE)
+"""A macro that is a number."""
+
+
+def _with_all(source: Program, changes: Sequence[KernelChange]) -> Program:
+    method = dataclasses.replace(source.method, constants=(*source.method.constants, (SELECTED, parse("0"))))
+    return dataclasses.replace(source, method=method, text=with_all_changes(source.text, changes))
+
+
+def _compiles(source: Program) -> bool:
+    try:
+        compile_for_host(source)
+    except KernelError:
+        return False
+    return True

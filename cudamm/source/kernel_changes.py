@@ -1,0 +1,635 @@
+"""Small changes of a kernel's text, each of which undoes one usual mistake in an index.
+
+If the changed kernel computes the right product, the mistake is proven. All changes of a kernel are compiled
+as one program, in which the variable `SELECTED` chooses the change that a launch has.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from cudamm.source.c_definitions import Function, function_of_node
+from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in
+from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed, text_of
+
+SELECTED = "cudamm_selected_change"
+"""Name of the variable with the number of the selected change, from 1; 0 selects the kernel as it is."""
+
+MOST_CHANGES = 300
+"""Maximum number of changes of one kernel that are tried."""
+
+_AXES = ("x", "y")
+_SIZE_MEMBER = re.compile(r"width|height|stride|pitch|ld|rows?|cols?|columns|[mnkMNK]", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class KernelChange:
+    """A change of one expression, or of several that belong together.
+
+    Attributes:
+        mistake: what is wrong if this change makes the kernel right, in a sentence.
+        cure: what to write instead.
+        array: the array whose index changes; empty if the expression is no index.
+        file, line: place of the first changed expression; `file` is as in `#line`.
+        edits: first byte, last byte and new text of each changed expression.
+        rank: the likelihood of the mistake, 0 for the likeliest.
+        is_condition: whether a condition changes, and no index.
+    """
+
+    mistake: str
+    cure: str
+    array: str
+    file: str
+    line: int
+    edits: tuple[tuple[int, int, str], ...]
+    rank: int
+    is_condition: bool = False
+
+
+def kernel_changes(
+    text: str, entry: str, constants: Iterable[str], shared_elements: int
+) -> list[KernelChange]:
+    """Return the changes of a kernel and of the device functions that it calls, the likeliest first.
+
+    Args:
+        text: source of a program.
+        entry: the kernel, as a program names it.
+        constants: names of constants and macros that are sizes of the matrices.
+        shared_elements: number of elements of the dynamic shared memory of a launch.
+    """
+    definitions = [function_of_node(node) for node in all_of(parsed(text), "function_definition")]
+    kernel = next((f for f in definitions if f.name == function_of(entry) and f.is_kernel), None)
+    if kernel is None:
+        return []
+    body = text_of(kernel.node)
+    called = [f for f in definitions if "__device__" in f.head and re.search(rf"\b{f.name}\b\s*[<(]", body)]
+    found: list[KernelChange] = []
+    for function in (kernel, *called):
+        found += _Changes(text, function, tuple(constants), shared_elements).all()
+    return sorted(found, key=lambda change: change.rank)[:MOST_CHANGES]
+
+
+def with_change(text: str, change: KernelChange, changed_text: str) -> str:
+    """Return the text with one change; line numbers stay the same.
+
+    Args:
+        changed_text: the text to which the change belongs. Macros before the kernel may have other values
+            in it, so that only the distance from the end is the same.
+    """
+    shift = len(text.encode()) - len(changed_text.encode())
+    return _edited(text, {(start + shift, end + shift): new for start, end, new in change.edits})
+
+
+def with_all_changes(text: str, changes: Sequence[KernelChange]) -> str:
+    """Return the text with all changes, of which the variable `SELECTED` selects one, counted from 1."""
+    choices: dict[tuple[int, int], list[tuple[int, str]]] = {}
+    for number, change in enumerate(changes, 1):
+        for start, end, new in change.edits:
+            choices.setdefault((start, end), []).append((number, new))
+    source = text.encode()
+    edits = {}
+    for (start, end), options in choices.items():
+        chosen = "".join(f"{SELECTED} == {number} ? ({new}) : " for number, new in options)
+        edits[start, end] = f"({chosen}({source[start:end].decode()}))"
+    return f"static int {SELECTED};\n{_edited(text, edits)}"
+
+
+def _edited(text: str, edits: Mapping[tuple[int, int], str]) -> str:
+    source = text.encode()
+    for (start, end), new in sorted(edits.items(), reverse=True):
+        lost_lines = source[start:end].count(b"\n") - new.count("\n")
+        source = source[:start] + new.encode() + b"\n" * max(0, lost_lines) + source[end:]
+    return source.decode()
+
+
+@dataclass(frozen=True)
+class _Site:
+    """An expression that a change may replace: an index, a condition, or the value of a variable.
+
+    Attributes:
+        node: the expression.
+        whole: what a message shows of it: the whole subscript of an index, or the whole assignment.
+        array: the array that is indexed, or the pointer that is moved; empty if there is none.
+        kind: what the expression is.
+    """
+
+    node: Node
+    whole: Node
+    array: str
+    kind: str
+
+    def shown(self, new: str) -> str:
+        """Return the text of `whole` with a new text of the expression, on one line."""
+        start, end = self.node.start_byte - self.whole.start_byte, self.node.end_byte - self.whole.start_byte
+        text = (self.whole.text or b"").decode().encode()
+        return re.sub(r"\s+", " ", (text[:start] + new.encode() + text[end:]).decode())
+
+
+class _Changes:
+    """The changes of one function."""
+
+    def __init__(
+        self, text: str, function: Function, constants: tuple[str, ...], shared_elements: int
+    ) -> None:
+        self._function = function
+        self._body = function.node.child_by_field_name("body") or function.node
+        self._shared_elements = shared_elements
+        self._dynamic = set(dynamic_arrays_in(text))
+        self._shared = shared_arrays_in(text) | self._dynamic
+        whole, structs, pointers = [], set(), []
+        for node, name in zip(function.parameters, function.parameter_names, strict=True):
+            declarator = node.child_by_field_name("declarator")
+            c_type = text_of(node.child_by_field_name("type"))
+            if declarator is not None and any(all_of(declarator, "pointer_declarator", "array_declarator")):
+                pointers.append(name)
+            elif re.search(r"\b(?:int|unsigned|long|short|s?size_t|u?int\d+_t|dim3)\b", c_type):
+                whole.append(name)
+            else:
+                structs.add(name)
+        members = {
+            text_of(node)
+            for node in all_of(self._body, "field_expression")
+            if text_of(node.child_by_field_name("argument")) in structs
+            and _SIZE_MEMBER.fullmatch(text_of(node.child_by_field_name("field")))
+        }
+        used = {text_of(node) for node in all_of(self._body, "identifier")}
+        self._sizes = [*whole, *sorted(members), *(name for name in constants if name in used - set(whole))]
+        self._pointers = set(pointers) | {m.rpartition(".")[0] for m in members}
+        self._declared: dict[str, Node] = {}
+        for node in all_of(self._body, "declaration"):
+            for declarator in node.children_by_field_name("declarator"):
+                self._declared.setdefault(declared_name(declarator), node)
+        self._sites = list(self._sites_in(self._body))
+        self._index_of = {
+            kind: {axis: self._names_of(f"{kind}.{axis}") for axis in _AXES}
+            for kind in ("threadIdx", "blockIdx")
+        }
+        self._varying = self._thread_dependent()
+
+    def all(self) -> Iterator[KernelChange]:
+        """Yield the changes of all sites."""
+        for site in self._sites:
+            yield from self._other_sizes(site)
+            yield from self._without_factor(site)
+            yield from self._swapped_axes(site)
+            yield from self._one_less(site)
+            yield from self._other_order(site)
+            yield from self._with_factor(site)
+            yield from self._of_other_thread(site)
+            yield from self._with_thread(site)
+        yield from self._swapped_indices()
+        yield from self._without_comma()
+        yield from self._swapped_everywhere()
+        yield from self._in_all_conditions()
+        yield from self._second_shared_array()
+
+    # The expressions that changes replace.
+
+    def _sites_in(self, node: Node) -> Iterator[_Site]:
+        if node.type == "subscript_expression":
+            indices = node.child_by_field_name("indices")
+            argument = node.child_by_field_name("argument")
+            given = indices.named_children if indices else []
+            if len(given) == 1:
+                yield _Site(given[0], _outermost(node), _base(node), "index")
+            if argument is not None:
+                yield from self._sites_in(argument)
+            return
+        if node.type in ("init_declarator", "assignment_expression"):
+            yield from self._sites_of_value(node)
+            return
+        if node.type in ("lambda_expression", "template_argument_list", "attribute_declaration"):
+            return
+        is_comparison = node.type == "binary_expression" and _sign(node) in ("<", "<=", ">", ">=")
+        if is_comparison and not any(
+            all_of(node, "subscript_expression", "assignment_expression", "update_expression")
+        ):
+            yield _Site(node, node, "", "condition")
+            return
+        if node.type == "pointer_expression" and text_of(node).startswith("*"):
+            inner = node.child_by_field_name("argument")
+            while inner is not None and inner.type == "parenthesized_expression" and inner.named_children:
+                inner = inner.named_children[0]
+            if inner is not None and inner.type == "binary_expression" and not _has_subscript(inner):
+                pointers = [n for n in map(text_of, all_of(inner, "identifier")) if n in self._pointers]
+                yield _Site(inner, node, pointers[0] if pointers else "", "index")
+                return
+        if node.type == "argument_list":
+            for argument in node.named_children:
+                if argument.type in ("binary_expression", "identifier") and not _has_subscript(argument):
+                    names = {text_of(n) for n in all_of(argument, "identifier", "field_expression")}
+                    if names & {*self._sizes, "threadIdx.x", "threadIdx.y"} and argument.parent:
+                        around = argument.parent.parent or argument
+                        pointers = [n for n in sorted(names) if n in self._pointers]
+                        yield _Site(argument, around, pointers[0] if pointers else "", "argument")
+                        continue
+                yield from self._sites_in(argument)
+            return
+        for child in node.named_children:
+            yield from self._sites_in(child)
+
+    def _sites_of_value(self, node: Node) -> Iterator[_Site]:
+        """Yield the sites in the declaration of one variable, or in an assignment."""
+        is_declared = node.type == "init_declarator"
+        value = node.child_by_field_name("value" if is_declared else "right")
+        target = node.child_by_field_name("declarator" if is_declared else "left")
+        if target is not None and not is_declared:
+            yield from self._sites_in(target)
+        if value is None:
+            return
+        declaration = text_of(node.parent).partition("=")[0] if is_declared else ""
+        name = declared_name(target) if is_declared else text_of(target)
+        if re.search(r"\bconstexpr\b|\bstatic\b|__shared__|&", declaration) or _has_subscript(value):
+            yield from self._sites_in(value)
+        elif value.type in (
+            "binary_expression",
+            "identifier",
+            "field_expression",
+            "parenthesized_expression",
+        ):
+            yield _Site(value, node, name if self._points(name) else "", "value")
+        else:
+            yield from self._sites_in(value)
+
+    def _points(self, name: str) -> bool:
+        """Return whether a variable is a pointer."""
+        declared = self._declared.get(name)
+        return name in self._pointers or (
+            declared is not None
+            and re.search(rf"\*\s*(?:const\s+)?{re.escape(name)}\b", text_of(declared)) is not None
+        )
+
+    def _names_of(self, value: str) -> list[str]:
+        """Return what has a value such as `threadIdx.x`: the variables that are only that, and the value."""
+        aliases = [
+            name
+            for name, node in self._function.first_values.items()
+            if re.sub(r"^\((?:unsigned )?int\)|[()\s]", "", text_of(node)) == value
+        ]
+        return [*aliases, value]
+
+    def _thread_dependent(self) -> set[str]:
+        """Return the variables whose values depend on the thread or its block."""
+        found = {"threadIdx", "blockIdx"}
+        assigned = [
+            (declared_name(node.child_by_field_name("declarator")), node.child_by_field_name("value"))
+            for node in all_of(self._body, "init_declarator")
+        ] + [
+            (text_of(node.child_by_field_name("left")), node.child_by_field_name("right"))
+            for node in all_of(self._body, "assignment_expression")
+        ]
+        before = -1
+        while len(found) != before:
+            before = len(found)
+            for name, value in assigned:
+                if value is not None and {text_of(n) for n in all_of(value, "identifier")} & found:
+                    found.add(name)
+        return found
+
+    def _depends_on_thread(self, node: Node) -> bool:
+        return bool({text_of(n) for n in all_of(node, "identifier")} & self._varying)
+
+    def _is_visible(self, name: str, at: Node) -> bool:
+        """Return whether a local variable is declared before a place and in a block around it."""
+        declared = self._declared.get(name)
+        if declared is None or declared.parent is None or declared.end_byte > at.start_byte:
+            return False
+        return declared.parent.start_byte <= at.start_byte and at.end_byte <= declared.parent.end_byte
+
+    # One function for each kind of change.
+
+    def _change(self, site: _Site, new: str, mistake: str, rank: int) -> KernelChange:
+        file, line = file_and_line_of(site.node)
+        sentence = f"{mistake}: {site.shown(text_of(site.node))} instead of {site.shown(new)}"
+        edit = (site.node.start_byte, site.node.end_byte, new)
+        return KernelChange(
+            sentence,
+            f"write {site.shown(new)}",
+            site.array,
+            file,
+            line,
+            (edit,),
+            rank,
+            site.kind == "condition",
+        )
+
+    def _verb(self, site: _Site) -> str:
+        return "written" if _is_written(site.whole) else "read"
+
+    def _other_sizes(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield a site with each size replaced by each other one."""
+        for node in all_of(site.node, "identifier", "field_expression"):
+            name = text_of(node)
+            if name not in self._sizes or (node.parent and node.parent.type == "field_expression"):
+                continue
+            around = node.parent
+            while around is not None and around.type == "parenthesized_expression":
+                around = around.parent
+            is_factor = around is not None and around.type == "binary_expression" and _sign(around) == "*"
+            if site.array and (is_factor or site.kind == "argument"):
+                mistake, rank = f"wrong row length where {site.array} is {self._verb(site)}", 0
+            elif site.kind == "condition":
+                mistake, rank = f"the condition has the wrong size, {name}", 3
+            else:
+                mistake, rank = f"the wrong size is used, {name}", 2 if is_factor else 4
+            for other in self._sizes:
+                if other != name:
+                    yield self._change(site, _replaced(site.node, {node: other}), mistake, rank)
+
+    def _without_factor(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield a site with one factor of a product removed."""
+        for product in all_of(site.node, "binary_expression"):
+            left, right = product.child_by_field_name("left"), product.child_by_field_name("right")
+            if _sign(product) != "*" or left is None or right is None:
+                continue
+            for kept, removed in ((left, right), (right, left)):
+                mistake = f"an index is multiplied by {text_of(removed)} once too often"
+                yield self._change(site, _replaced(site.node, {product: text_of(kept)}), mistake, 1)
+
+    def _swapped_axes(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield a site with x and y of the thread's index swapped, and with those of the block's index."""
+        for kind in ("threadIdx", "blockIdx"):
+            new = self._with_axes_swapped(site.node, kind)
+            if new is not None:
+                yield self._change(site, new, f"x and y of {kind} are swapped", 1)
+
+    def _with_axes_swapped(self, node: Node, kind: str) -> str | None:
+        """Return an expression with `tx` for `ty` and `ty` for `tx`; None if it has neither."""
+        edits = {}
+        for part in all_of(node, "identifier", "field_expression"):
+            for axis, other in (_AXES, _AXES[::-1]):
+                if text_of(part) in self._index_of[kind][axis]:
+                    names = self._index_of[kind][other]
+                    edits[part] = next((n for n in names[:-1] if self._is_visible(n, node)), names[-1])
+        return _replaced(node, edits) if edits else None
+
+    def _one_less(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield a condition with `<` for `<=`."""
+        sign = _sign(site.node)
+        if site.kind == "condition" and sign in ("<=", ">"):
+            operator = next(child for child in site.node.children if text_of(child) == sign)
+            new = _replaced(site.node, {operator: "<" if sign == "<=" else ">="})
+            yield self._change(site, new, "the condition holds once too often", 1)
+
+    def _with_factor(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield an index with a length for its row, and `blockIdx.x * blockDim.x` for `blockIdx.x`."""
+        parts = [text_of(n) for n in all_of(site.node, "identifier", "field_expression")]
+        is_matrix = site.array in self._pointers and site.kind == "index" and site.array not in self._shared
+        if is_matrix and not set(parts) & set(self._sizes) and site.whole.type == "subscript_expression":
+            mistake = f"no row length where {site.array} is {self._verb(site)}"
+            for term in _terms(site.node):
+                for size in self._sizes if term.type != "number_literal" else ():
+                    new = _replaced(site.node, {term: f"{_grouped(term)} * {size}"})
+                    yield self._change(site, new, mistake, 2)
+            old = text_of(site.node)
+            for name, size in itertools.product(self._indices_at(site), self._sizes):
+                for new in (f"{name} * {size} + {old}", f"{old} * {size} + {name}"):
+                    if name not in parts and (new.startswith(name) or site.node.type == "identifier"):
+                        yield self._change(site, new, mistake, 2)
+        for node in all_of(site.node, "identifier", "field_expression"):
+            for axis in _AXES if site.kind == "value" else ():
+                is_factor = node.parent is not None and _sign(node.parent) == "*"
+                if text_of(node) in self._index_of["blockIdx"][axis] and not is_factor and node != site.node:
+                    new = _replaced(site.node, {node: f"{text_of(node)} * blockDim.{axis}"})
+                    yield self._change(site, new, "the block's index is not multiplied by its width", 2)
+
+    def _of_other_thread(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield an index with each variable of the thread replaced by each other one, as `col` by `row`."""
+        if site.kind != "index":
+            return
+        for node in all_of(site.node, "identifier"):
+            name = text_of(node)
+            if name not in self._varying or not self._is_visible(name, site.node):
+                continue
+            for other in self._indices_at(site):
+                if other != name:
+                    mistake = f"the wrong variable is an index, {name}"
+                    yield self._change(site, _replaced(site.node, {node: other}), mistake, 4)
+
+    def _other_order(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield an index with two variables of the thread swapped, `row * N + col` for `col * N + row`."""
+        indices = self._indices_at(site) if site.kind == "index" else []
+        nodes = [node for node in all_of(site.node, "identifier") if text_of(node) in indices]
+        for one, other in itertools.combinations(sorted({text_of(node) for node in nodes}), 2):
+            swap = {one: other, other: one}
+            edits = {node: swap[text_of(node)] for node in nodes if text_of(node) in swap}
+            mistake = f"two variables are swapped in an index, {one} and {other}"
+            yield self._change(site, _replaced(site.node, edits), mistake, 2)
+            for node in all_of(site.node, "identifier", "field_expression"):
+                for size in self._sizes if text_of(node) in self._sizes else ():
+                    if size != text_of(node):
+                        yield self._change(site, _replaced(site.node, {**edits, node: size}), mistake, 3)
+
+    def _in_all_conditions(self) -> Iterator[KernelChange]:
+        """Yield two conditions of one `if` with their sizes swapped, and with `<` for each `<=`."""
+        groups: dict[Node, list[_Site]] = {}
+        for site in self._sites:
+            if site.kind == "condition":
+                groups.setdefault(_whole_condition(site.node), []).append(site)
+        for whole, sites in groups.items():
+            if len(sites) != 2:
+                continue
+            less = [next((c.edits[0][2] for c in self._one_less(site)), "") for site in sites]
+            own, other = (self._size_in(site.node) for site in sites)
+            swapped = [
+                _replaced(site.node, {size: text_of(instead)}) if size and instead else ""
+                for site, size, instead in zip(sites, (own, other), (other, own), strict=True)
+            ]
+            options = {
+                "the conditions hold once too often": less,
+                "the sizes of two conditions are swapped": swapped,
+            }
+            for mistake, new in options.items():
+                if all(new):
+                    texts = dict(zip((site.node for site in sites), new, strict=True))
+                    better, file_line = _replaced(whole, texts), file_and_line_of(whole)
+                    edits = tuple((node.start_byte, node.end_byte, text) for node, text in texts.items())
+                    sentence = f"{mistake}: {text_of(whole)} instead of {better}"
+                    yield KernelChange(sentence, f"write {better}", "", *file_line, edits, 1, True)
+
+    def _size_in(self, node: Node) -> Node | None:
+        """Return the first size in an expression."""
+        parts = all_of(node, "identifier", "field_expression")
+        return next((part for part in parts if text_of(part) in self._sizes), None)
+
+    def _with_thread(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield an index of a matrix that does not depend on the thread, with variables of the thread."""
+        if site.kind != "index" or site.array not in self._pointers or self._depends_on_thread(site.whole):
+            return
+        old = text_of(site.node)
+        base = "" if old == "0" else f" + {old}"
+        names = self._indices_at(site)
+        options = [f"{a} * {size} + {b}" for a, b in itertools.permutations(names, 2) for size in self._sizes]
+        options = [f"{a} * {size}{base}" for a in names for size in self._sizes] + [
+            *(f"{old} + {a}" for a in names),
+            *options,
+        ]
+        for new in options:
+            yield self._change(site, new, f"the index of {site.array} does not depend on the thread", 2)
+
+    def _indices_at(self, site: _Site) -> list[str]:
+        """Return the whole numbers that depend on the thread and can be used at a site."""
+        return [
+            name
+            for name in sorted(self._varying)
+            if self._is_visible(name, site.node) and self._is_whole(name) and not self._points(name)
+        ]
+
+    def _is_whole(self, name: str) -> bool:
+        """Return whether a local variable is a whole number."""
+        declared = text_of(self._declared.get(name)).partition("=")[0]
+        return re.search(r"\b(?:int|unsigned|long|short|s?size_t|u?int\d+_t|auto)\b", declared) is not None
+
+    def _swapped_indices(self) -> Iterator[KernelChange]:
+        """Yield each element such as `As[tx][ty]` with its two indices swapped."""
+        for inner, outer in itertools.product(self._sites, repeat=2):
+            if inner.kind == outer.kind == "index" and inner.whole == outer.whole:
+                first, second = text_of(inner.node), text_of(outer.node)
+                if inner.node.end_byte < outer.node.start_byte and first != second:
+                    old, file_line = text_of(inner.whole), file_and_line_of(inner.node)
+                    new = f"{inner.array}[{second}][{first}]"
+                    edits = (
+                        (inner.node.start_byte, inner.node.end_byte, second),
+                        (outer.node.start_byte, outer.node.end_byte, first),
+                    )
+                    sentence = f"the two indices of {inner.array} are swapped: {old} instead of {new}"
+                    yield KernelChange(sentence, f"write {new}", inner.array, *file_line, edits, 1)
+
+    def _without_comma(self) -> Iterator[KernelChange]:
+        """Yield each index with a comma, `A[row * K + k, K]` or `As[ty, tx]`, without it."""
+        for node in all_of(self._body, "subscript_expression"):
+            indices = node.child_by_field_name("indices")
+            given = indices.named_children if indices else []
+            if len(given) == 1 and given[0].type == "comma_expression":
+                given = given[0].named_children
+            if len(given) != 2 or indices is None:
+                continue
+            base, old = text_of(node.child_by_field_name("argument")), text_of(node)
+            left, right = map(text_of, given)
+            file, line = file_and_line_of(node)
+            extents = self._extents_of(base)
+            options = [
+                left,
+                f"{left} + {right}",
+                *(f"({left}) * {size} + {right}" for size in (*extents, *self._sizes)),
+            ]
+            for new in options:
+                sentence = (
+                    f"the comma in {old} throws away its left operand: it is {base}[{right}], and "
+                    "compilers warn that the left operand of the comma operator has no effect"
+                )
+                edit = (given[0].start_byte, given[-1].end_byte, new)
+                yield KernelChange(sentence, f"write {base}[{new}]", base, file, line, (edit,), 0)
+
+    def _extents_of(self, array: str) -> list[str]:
+        """Return the number of columns of a local or shared array, as it is declared; empty if unknown."""
+        declared = self._declared.get(array)
+        declarators = all_of(declared, "array_declarator") if declared else ()
+        return [text_of(node.child_by_field_name("size")) for node in declarators][:1]
+
+    def _swapped_everywhere(self) -> Iterator[KernelChange]:
+        """Yield all variables with x and y of the thread's, or the block's, index swapped at once."""
+        for kind in ("threadIdx", "blockIdx"):
+            names = {*self._index_of[kind]["x"], *self._index_of[kind]["y"]}
+            values = [s for s in self._sites if s.kind == "value" and text_of(s.node) not in names]
+            swapped = [(s, self._with_axes_swapped(s.node, kind)) for s in values]
+            edits = [(s, new) for s, new in swapped if new is not None and new != text_of(s.node)]
+            if len(edits) > 1:
+                file, line = file_and_line_of(edits[0][0].node)
+                shown = ", ".join(s.shown(text_of(s.node)) for s, _ in edits)
+                better = ", ".join(s.shown(new) for s, new in edits)
+                sentence = f"x and y of {kind} are swapped: {shown} instead of {better}"
+                all_edits = tuple((s.node.start_byte, s.node.end_byte, new) for s, new in edits)
+                yield KernelChange(sentence, f"write {better}", "", file, line, all_edits, 1)
+
+    def _second_shared_array(self) -> Iterator[KernelChange]:
+        """Yield pointers to one shared array that are equal, with the second half of it for the second."""
+        pointers: dict[str, list[Node]] = {}
+        for node in all_of(self._body, "init_declarator"):
+            value = node.child_by_field_name("value")
+            names = [text_of(n) for n in all_of(value, "identifier")] if value else []
+            is_whole = value is not None and re.search(r"\+|\[(?!0\])", text_of(value)) is None
+            if len(names) and names[-1] in self._dynamic and is_whole:
+                pointers.setdefault(names[-1], []).append(node)
+        for array, nodes in pointers.items():
+            if len(nodes) != 2 or self._shared_elements < 2:
+                continue
+            value = nodes[1].child_by_field_name("value")
+            first, second = (declared_name(n.child_by_field_name("declarator")) for n in nodes)
+            if value is None:
+                continue
+            file, line = file_and_line_of(value)
+            half = self._shared_elements // 2
+            yield KernelChange(
+                f"two arrays begin at the same address of {array}: {first} and {second} overwrite each other",
+                f"let {second} begin behind {first}: {text_of(value)} + the number of elements of {first}, "
+                f"which is {half}",
+                second, file, line, ((value.start_byte, value.end_byte, f"{text_of(value)} + {half}"),), 0,
+            )  # fmt: skip
+
+
+def _sign(node: Node) -> str:
+    return text_of(node.child_by_field_name("operator"))
+
+
+def _whole_condition(node: Node) -> Node:
+    """Return `i < M && j < N` for its part `i < M`."""
+    while node.parent is not None and node.parent.type == "binary_expression":
+        node = node.parent
+    return node
+
+
+def _has_subscript(node: Node) -> bool:
+    return any(all_of(node, "subscript_expression"))
+
+
+def _outermost(node: Node) -> Node:
+    """Return `A[i][j]` for its part `A[i]`."""
+    while node.parent is not None and node.parent.type == "subscript_expression":
+        if node.parent.child_by_field_name("argument") != node:
+            break
+        node = node.parent
+    return node
+
+
+def _base(node: Node) -> str:
+    """Return the name of the array of `A[i][j]`, and `A.elements` for `A.elements[i]`: A."""
+    current: Node | None = node
+    while current is not None and current.type in ("subscript_expression", "field_expression"):
+        current = current.child_by_field_name("argument")
+    return text_of(current) if current is not None and current.type == "identifier" else ""
+
+
+def _is_written(node: Node) -> bool:
+    around = node.parent
+    return (
+        around is not None
+        and around.type == "assignment_expression"
+        and around.child_by_field_name("left") == node
+    )
+
+
+def _terms(node: Node) -> list[Node]:
+    """Return the terms of a sum."""
+    if node.type == "binary_expression" and _sign(node) == "+":
+        sides = (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        return [term for side in sides if side is not None for term in _terms(side)]
+    return [node]
+
+
+def _grouped(node: Node) -> str:
+    return text_of(node) if node.type in ("identifier", "parenthesized_expression") else f"({text_of(node)})"
+
+
+def _replaced(node: Node, edits: Mapping[Node, str]) -> str:
+    """Return the text of an expression with parts of it replaced."""
+    text = node.text or b""
+    for part, new in sorted(edits.items(), key=lambda edit: -edit[0].start_byte):
+        start, end = part.start_byte - node.start_byte, part.end_byte - node.start_byte
+        text = text[:start] + new.encode() + text[end:]
+    return text.decode()

@@ -1,0 +1,29 @@
+#define TS 8
+
+__global__ void multiply(const double *Md, const double *Nd, double *Pd, int m, int n, int k) {
+    __shared__ double Mds[TS][TS];
+    __shared__ double Nds[TS][TS];
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int Row = blockIdx.y * TS + ty;
+    int Col = blockIdx.x * TS + tx;
+    double Pvalue = 0;
+    for (int p = 0; p < k / TS; ++p) {
+        Mds[ty][tx] = Md[Row * k + p * TS + tx];
+        Nds[ty][tx] = Nd[(p * TS + ty) * n, Col];
+        __syncthreads();
+        for (int q = 0; q < TS; ++q) Pvalue += Mds[ty][q] * Nds[q][tx];
+        __syncthreads();
+    }
+    Pd[Row * n + Col] = Pvalue;
+}
+
+int main() {
+    int m = 512, n = 256, k = 128;
+    double *dM, *dN, *dP;
+    cudaMalloc(&dM, m * k * sizeof(double));
+    cudaMalloc(&dN, k * n * sizeof(double));
+    cudaMalloc(&dP, m * n * sizeof(double));
+    multiply<<<dim3(n / TS, m / TS), dim3(TS, TS)>>>(dM, dN, dP, m, n, k);
+    cudaDeviceSynchronize();
+    return 0;
+}

@@ -154,14 +154,19 @@ def compile_to_observe(program: Program, *, checked: bool = False) -> Executable
         options += ["-mllvm", "-tsan-instrument-read-before-write"]
     else:
         options.append("-fno-extern-tls-init")
+    kernel_part = _kernel_part(program, options)
+    try:
+        _compiled_kernel(program, kernel_part)
+    except KernelError:  # the kernel may need vectors to be aggregates, as in `float4 v[1] = {1, 2, 3, 4}`
+        kernel_part = _kernel_part(program, [*options, "-DCUDAMM_AGGREGATES"])
+        _compiled_kernel(program, kernel_part)
     parts = [
-        _kernel_part(program, options),
+        kernel_part,
         _part(_dynamic_shared_file(program), [*_RUNTIME_OPTIONS, "-DCUDAMM_OBSERVED"]),
         _runtime_part("runtime.cpp"),
         _runtime_part("tensor_cores.cpp"),
         _runtime_part("observe.cpp"),
     ]
-    _compiled_kernel(program, parts[0])
     return _linked(parts, ["-Wl,--wrap=memcpy"] if compiler().is_clang else [])
 
 

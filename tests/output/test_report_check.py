@@ -16,7 +16,7 @@ RACE = Mistake(
     "race", "thread (0,0) of block (0,0) writes As[0][0] in line 4 and thread (1,0) reads it in line 6",
     "put __syncthreads() between them", "my.cu", 6, "sum += As[ty][k] * Bs[k][tx];", "As", "As[0][0]",
     (ThreadAt((0, 0, 0), (0, 0, 0), 4, "store"), ThreadAt((0, 0, 0), (1, 0, 0), 6, "load")), 4, 12,
-    ("17x31x13", "64x64x64"),
+    ("17x31x13", "64x64x64"), needs_barrier=True,
 )  # fmt: skip
 ADVICE = Mistake("bank-conflict", "a 32-way bank conflict", "pad", "my.cu", 6, "x", "As", sizes=("64x64x64",))
 

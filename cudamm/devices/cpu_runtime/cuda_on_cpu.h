@@ -67,14 +67,18 @@
         const type& copied = value;                                                                    \
         *this = copied;                                                                                \
     }
-// A structure that has this constructor is no aggregate, and gets one for the values in braces.
+#else
+#define CUDAMM_WATCHED_COPY(type)
+#endif
+// A structure that has this constructor is no aggregate, and gets one for the values in braces. A kernel that needs an
+// aggregate is compiled with CUDAMM_AGGREGATES.
+#if defined(CUDAMM_OBSERVED) && !defined(__clang__) && !defined(CUDAMM_AGGREGATES)
 #define CUDAMM_WATCHED_VECTOR(name, first, values, ...)                                                \
     name() = default;                                                                                  \
     constexpr name(first x CUDAMM_PARAMETERS values) : __VA_ARGS__ {}                                  \
     CUDAMM_WATCHED_COPY(name) CUDAMM_WATCHED_ASSIGNMENT(name)
 #define CUDAMM_PARAMETERS(...) , __VA_ARGS__
 #else
-#define CUDAMM_WATCHED_COPY(type)
 #define CUDAMM_WATCHED_VECTOR(name, first, values, ...) CUDAMM_WATCHED_ASSIGNMENT(name)
 #endif
 

@@ -229,7 +229,10 @@ def parse_method(
         types = with_narrow if _names_type("accumulator", plain, entry) else FULL_WIDTH
     elif not types and language == "cuda":
         default_entry = with_values(entry, {p.name: p.default for p in declared.values()})
-        of_matrices = (arguments, *([x if (x == "C") == is_c else "0" for x in arguments] for is_c in (0, 1)))
+        of_matrices = (
+            arguments,
+            *([re.sub(x, "0", text) for text in arguments] for x in (r"\bC\b", r"\b[AB]\b")),
+        )
         c_types = [matrix_types(preprocessed(code), default_entry, matrices) for matrices in of_matrices]
         types = (_element_type(path, *c_types),)
         if not c_types[0] and any(argument.startswith(TENSOR_MAP) for argument in arguments):

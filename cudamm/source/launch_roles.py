@@ -33,6 +33,7 @@ from cudamm.source.matrix_roles import (
 from cudamm.source.parsed_source import all_of, text_of
 from cudamm.source.program_values import callers_of, own_value, template_parameters
 from cudamm.source.simplified_expression import ROLES
+from cudamm.source.wmma_use import WmmaUse, wmma_use
 
 _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
 """How the names of matrices that a kernel writes begin."""
@@ -185,6 +186,11 @@ class LaunchRoles:
 
     def _declaration(self, parameter: str) -> str:
         return text_of(self.kernel.parameters[self.kernel.parameter_names.index(parameter)])
+
+    @functools.cached_property
+    def wmma(self) -> WmmaUse:
+        """Return how the kernel moves fragments of tensor cores to and from its matrices."""
+        return wmma_use(self.kernel, self.letters)
 
     def passed(self, parameter: str) -> Node:
         """Return what the launch passes for a parameter."""
@@ -455,7 +461,12 @@ class LaunchRoles:
         if a.is_vector and b.is_vector and a.added == b.added and not (c.added or c.multiplied):
             raise NoProduct(f"{self.kernel.name} multiplies two vectors")
         is_known = any(name.startswith(("threadIdx", "blockIdx")) for name in c.multiplied | c.added)
-        if is_column_major(a, b, c if is_known else MatrixUse(multiplied=b.multiplied, added=a.added)):
+        of_fragments = {
+            self.letters[x]: is_so for x, is_so in self.wmma.by_column.items() if x in self.letters
+        }
+        if len(of_fragments) == 3:
+            self.columns = frozenset(letter for letter, is_by_column in of_fragments.items() if is_by_column)
+        elif is_column_major(a, b, c if is_known else MatrixUse(multiplied=b.multiplied, added=a.added)):
             if not is_known:
                 raise UnknownLaunch(
                     f"{self.kernel.name} reads A and B by column; its indices of C are not read"

@@ -21,7 +21,7 @@ from cudamm.source.fitting_launch import FittingLaunch
 from cudamm.source.host_code import LaunchStatement, first_name, launches, size_name
 from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
-from cudamm.source.matrix_roles import STRONG, roles_in_name
+from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
 from cudamm.source.parsed_source import all_of, place_of, text_of
 from cudamm.source.program_values import (
     class_argument,
@@ -534,6 +534,11 @@ class _Launch:
 
     def _multiples(self) -> Iterator[tuple[str, str]]:
         """Yield sizes and what they are multiples of, by checks of the host code and loops of the kernel."""
+        wmma = self.found.wmma
+        whole = {role for name in wmma.by_column for role in DIMENSIONS[self.found.letters[name]]}
+        for role, edge in zip(ROLES, wmma.tile, strict=False):  # a fragment is loaded and stored whole
+            if role in whole and (edge.isdigit() or edge in constants(self.file)):
+                yield role, edge
         for size, multiple in required_multiples(self.found.translation, self.found.roles):
             yield self.found.role(size), self._text(Number(multiple), "a condition")
         in_kernel = Translation(self.file, self.kernel, frozenset(self.found.in_kernel))

@@ -134,7 +134,7 @@ def test_an_endless_kernel_costs_only_its_row(run, write_kernel):
         ("-m tiled --device cpu --with compute-sanitizer", ["needs a GPU"]),
         ("-m tiled --with valgrind", ["compute-sanitizer"]),
         ("-m tiled --arch sm_1000", ["unknown architecture"]),
-        ("-m tiled --dtype int8", ["unknown element type"]),
+        ("-m tiled --dtype int4", ["unknown element type"]),
         ("-m tiled -n 0", ["at least 1"]),
         ("-m tiled --json f --csv f", ["--json and --csv"]),
         ("--kernel nowhere.cu", ["no kernel file"]),

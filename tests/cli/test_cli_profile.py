@@ -320,7 +320,7 @@ def test_without_a_gpu_the_message_names_other_commands(run, monkeypatch):
         ("-m naive,numpy", ["numpy: host methods"]),
         ("-m tild", ["did you mean tiled"]),
         ("-m tiled --block 64", ["4096 threads"]),
-        ("-m tiled --dtype int8", ["unknown element type"]),
+        ("-m tiled --dtype int4", ["unknown element type"]),
         ("-m tiled -n 0", ["at least 1"]),
         ("-m tiled --json f --csv f", ["--json and --csv"]),
         ("-m tiled -q -v", ["contradict"]),

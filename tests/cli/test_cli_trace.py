@@ -189,7 +189,7 @@ def test_a_crashed_kernel_is_a_failed_row(run, kernel, tmp_path):
         ("--compare naive tiled --threads 8", ["--threads", "names no kernel file"]),
         ("--compare naive tiled -n 8 -n 9", ["one size"]),
         ("-m naive --arch sm_1", ["sm_1", "did you mean"]),
-        ("-m naive --dtype int8", ["unknown element type"]),
+        ("-m naive --dtype int4", ["unknown element type"]),
         ("-m naive -n 0", ["at least 1"]),
         ("-m naive --block 64 -n 64", ["4096 threads"]),
         ("-m naive -q -v", ["contradict"]),

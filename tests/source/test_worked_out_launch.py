@@ -637,6 +637,30 @@ def test_a_number_of_products_along_z_is_one() -> None:
     assert found["args"] == "A, B, C, 1, M, N, K" and found["grid"] == SMALL
 
 
+def with_fragments(layout: str, load_a: str, store_layout: str) -> str:
+    """Return a program whose kernel multiplies fragments of tensor cores; C is stored through a pointer."""
+    return f"""using namespace nvcuda;
+    __global__ void gemm(const half *A, const half *B, float *C, int M, int N, int K) {{
+        wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::{layout}> fa[2];
+        wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::{layout}> fb;
+        wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+        for (int k = 0; k < K; k += 16) {{ {load_a}
+            wmma::load_matrix_sync(fb, B + k * N + blockIdx.x * 16, N); wmma::mma_sync(sum, fa[0], fb, sum); }}
+        float *out = C + blockIdx.y * 16 * N + blockIdx.x * 16;
+        wmma::store_matrix_sync(out, sum, N, wmma::{store_layout}); }}
+    void run(half *A, half *B, float *C, int M, int N, int K) {{
+        gemm<<<dim3((N + 15) / 16, (M + 15) / 16), 32>>>(A, B, C, M, N, K); }}"""
+
+
+def test_fragments_say_how_matrices_lie_in_memory_and_which_sizes_are_multiples() -> None:
+    load = "wmma::load_matrix_sync(fa[0], A + blockIdx.y * 16 * K + k, K);"
+    by_row = fields(with_fragments("row_major", load, "mem_row_major"))
+    assert "layout" not in by_row
+    assert by_row["requires"] == "M % 16 == 0, N % 16 == 0, K % 16 == 0"
+    by_column = fields(with_fragments("col_major", load, "mem_col_major"))
+    assert by_column["layout"] == "A=column, B=column, C=column"
+
+
 PRODUCT = """int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x; float s = 0;
     for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c];"""
 

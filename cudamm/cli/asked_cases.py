@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -45,13 +46,39 @@ def asked_cases(
     chosen, remarks = cases_of_supported_types(
         variants, is_named, sizes, dtypes, seed, all_types, scale, allowed_precision, inputs
     )
-    print_remarks(remarks, quiet)
+    print_remarks(remarks, quiet, [variant.method for variant in variants])
     return chosen
 
 
-def print_remarks(remarks: Sequence[str], quiet: bool) -> None:
-    """Print remarks on standard error, unless `quiet`."""
+def print_remarks(remarks: Sequence[str], quiet: bool, methods: Sequence[Method] = ()) -> None:
+    """Print remarks on standard error, unless `quiet`.
+
+    On a terminal, what was read from a user's file is printed once for each version of the file; `--verbose`
+    prints it again.
+
+    Args:
+        methods: those that the remarks may be about.
+    """
     from cudamm.output.console import messages
 
+    console = messages()
+    is_first = not console.is_terminal or not {"-v", "--verbose"}.isdisjoint(sys.argv)
     for remark in () if quiet else remarks:
-        messages().print(f"cudamm: {remark}", soft_wrap=True, markup=False)
+        about = [method for method in methods if remark in method.remarks]
+        if is_first or not about or not _was_printed(remark, about[0]):
+            console.print(f"cudamm: {remark}", soft_wrap=True, markup=False)
+
+
+def _was_printed(remark: str, method: Method) -> bool:
+    """Return whether a remark about this version of a file was printed earlier; remember that it is now."""
+    from cudamm.compile.compile_cache import cache_folder
+    from cudamm.compile.identity import hash_of
+
+    identity = hash_of((str(method.path.absolute()), method.source, *method.included, remark), 32)
+    try:
+        (cache_folder() / f"{identity}.printed").touch(exist_ok=False)
+    except FileExistsError:
+        return True
+    except OSError:
+        pass  # it is printed again
+    return False

@@ -44,7 +44,7 @@ def compared_kernels(
         raise UsageError("compare takes two kernels on one problem: name one size and one --dtype")
     variants = pair(selection, (old, new), "compare")
     methods = [variant.method for variant in variants]
-    print_remarks([remark for method in methods for remark in method.remarks], quiet)
+    print_remarks([remark for method in methods for remark in method.remarks], quiet, methods)
     common = [name for name in methods[0].element_types if name in methods[1].element_types]
     if not common:
         types = [", ".join(method.element_types) for method in methods]

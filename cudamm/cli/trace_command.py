@@ -129,7 +129,7 @@ def trace_command(
     variants = pair(selection, compare, "--compare") if compare is not None else selection.variants()
     is_named = selection.is_named if compare is None else lambda method: True
     chosen, left_out, remarks = traceable_cases(variants, is_named, sizes, dtypes, seed, arch)
-    print_remarks(left_out, outputs.quiet)
+    print_remarks(left_out, outputs.quiet, [variant.method for variant in variants])
     if compare is not None and len(chosen) != 2:
         raise UsageError("--compare takes two variants on one problem: name one size and one --dtype")
 

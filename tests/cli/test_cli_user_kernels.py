@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -349,3 +354,53 @@ def test_atomic_additions_may_come_in_any_order(run, tmp_path) -> None:
         }""")
     ended = run("verify sum.cu --device cpu --size 8x8x129")
     assert ended.status == 0
+
+
+def test_on_a_terminal_the_launch_is_printed_once_for_each_version_of_a_file(tmp_path: Path) -> None:
+    kernel = tmp_path / "mine.cu"
+    program = f"{SQUARE}int main() {{ float *a, *b, *c; gemm<<<dim3(4, 4), dim3(16, 16)>>>(a, b, c, 64); }}"
+
+    def lines_of(text: str, *options: str) -> int:
+        kernel.write_text(text)
+        ours, theirs = pty.openpty()
+        command = [
+            sys.executable,
+            "-m",
+            "cudamm",
+            "verify",
+            str(kernel),
+            "-n",
+            "16",
+            "--device",
+            "cpu",
+            *options,
+        ]
+        environment = os.environ | {
+            "CUDAMM_CACHE": str(tmp_path / "cache"),
+            "TERM": "xterm",
+            "COLUMNS": "300",
+        }
+        program = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=theirs)
+        os.close(theirs)
+        told = b""
+        with contextlib.suppress(OSError):  # the program has ended
+            while part := os.read(ours, 65536):
+                told += part
+        os.close(ours)
+        assert program.wait() == 0
+        return told.count(b"launches gemm")
+
+    assert [lines_of(program), lines_of(program)] == [1, 0]
+    assert lines_of(program, "--verbose") == 1
+    assert lines_of(f"{program}\n") == 1
+
+
+SQUARE = """
+__global__ void gemm(const float *A, const float *B, float *C, int n) {
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    if (row >= n || col >= n) return;
+    float sum = 0;
+    for (int k = 0; k < n; ++k) sum += A[row * n + k] * B[k * n + col];
+    C[row * n + col] = sum;
+}
+"""

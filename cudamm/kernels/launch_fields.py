@@ -83,7 +83,8 @@ def _launches(path: Path, code: str, folders: Sequence[Path]) -> tuple[tuple[Wor
     for name, source in sources_with_launch(path, code, folders):
         found = worked_out_launches(source, kernels)
         for launch in found:
-            launching.setdefault(launch.kernel, set()).add(name)
+            if launch.place.endswith(f" of {name}"):
+                launching.setdefault(launch.kernel, set()).add(name)
         if found and (not best[0] or _doubts(found) < _doubts(best[0])):
             best = found, source, name
     launches, source, name = best

@@ -239,6 +239,8 @@ class LaunchRoles:
         names = {name: None for name in names if name not in in_block} or names
         of_grid = self._names_of_grid()
         names |= {name: None for name in of_grid if roles_in_name(name) and not self._is_tile(name)}
+        unnamed = {n: role for n, role in of_grid.items() if role and n not in names and not self.own_size(n)}
+        names |= dict.fromkeys(unnamed)
         in_all = {name for name, matrices in self._allocated_for.items() if matrices == set("ABC")}
         in_all -= {*passed.values(), *of_grid}
         if len(names.keys() - in_all) > 1:  # a number of products, such as `batch * M * N`
@@ -267,6 +269,7 @@ class LaunchRoles:
             found.update(named)
             of_tensor = self.role_of_tensor_size(name)
             found.update({of_tensor: STRONG} if of_tensor else {})
+            found.update({unnamed[name]: 1} if name in unnamed else {})
         evidence |= {
             name: Counter({role: 2 * STRONG}) for name, role in self._numbers_as_sizes(passed).items()
         }
@@ -319,15 +322,23 @@ class LaunchRoles:
             if name.startswith(_NUMBER)
         }
 
-    def _names_of_grid(self) -> list[str]:
-        """Return the names in the grid's extents along x and y."""
+    def _names_of_grid(self) -> dict[str, str]:
+        """Return the names in the grid's extents along x and y.
+
+        With the only name of a quotient stands the role that the extent's axis gives to it.
+        """
         if not self.statement.configuration:
-            return []
+            return {}
         at_launch = Translation(self.file, self.function, keeps_leaves=True)
         extents = at_launch.extents(self.statement.configuration[0]) or ()
         in_block = self.names_of_block()
         known = in_block | constants(self.file).keys()
-        return [name for extent in extents[:2] for name in sorted(parse(extent.text).names - known)]
+        found: dict[str, str] = {}
+        for role, extent in zip(self.roles_of_axes(), extents, strict=False):
+            names = sorted(parse(extent.text).names - known)
+            is_quotient = len(names) == 1 and "/" in extent.text
+            found |= dict.fromkeys(names, role if is_quotient else "")
+        return found
 
     def roles_of_axes(self) -> tuple[str, str]:
         """Return the sizes along x and y of the grid: N and M, unless the kernel has them the other way."""

@@ -310,7 +310,11 @@ class _Launch:
             if value is None:
                 raise UnknownLaunch(f"{what} depends on {in_file}, whose value is not known")
             names[name] = str(value)
-        return renamed(number.text, names)
+        text = renamed(number.text, names)
+        of_batches = sorted(self.found.batches & parse(number.text).names)
+        if of_batches and values_for(text, [values]) == [0]:  # no number of products is divided
+            raise UnknownLaunch(f"{what} depends on {of_batches[0]}, whose value is not known")
+        return text
 
     def _is_chosen_edge(self, name: str) -> bool:
         """Return whether the program's user, or a caller in another file, chooses an edge of the block.

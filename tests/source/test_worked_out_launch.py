@@ -645,7 +645,8 @@ def with_fragments(layout: str, load_a: str, store_layout: str) -> str:
         wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::{layout}> fb;
         wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
         for (int k = 0; k < K; k += 16) {{ {load_a}
-            wmma::load_matrix_sync(fb, B + k * N + blockIdx.x * 16, N); wmma::mma_sync(sum, fa[0], fb, sum); }}
+            wmma::load_matrix_sync(fb, B + k * N + blockIdx.x * 16, N);
+            wmma::mma_sync(sum, fa[0], fb, sum); }}
         float *out = C + blockIdx.y * 16 * N + blockIdx.x * 16;
         wmma::store_matrix_sync(out, sum, N, wmma::{store_layout}); }}
     void run(half *A, half *B, float *C, int M, int N, int K) {{

@@ -374,7 +374,7 @@ class _Changes:
         if site.kind == "condition" and sign in ("<=", ">"):
             operator = next(child for child in site.node.children if text_of(child) == sign)
             new = _replaced(site.node, {operator: "<" if sign == "<=" else ">="})
-            yield self._change(site, new, "the condition holds once too often", 1)
+            yield self._change(site, new, "the condition is off by one", 1)
 
     def _with_factor(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index with a length for its row, and `blockIdx.x * blockDim.x` for `blockIdx.x`."""
@@ -441,7 +441,7 @@ class _Changes:
                 for site, size, instead in zip(sites, (own, other), (other, own), strict=True)
             ]
             options = {
-                "the conditions hold once too often": less,
+                "the conditions are off by one": less,
                 "the sizes of two conditions are swapped": swapped,
             }
             for mistake, new in options.items():

@@ -1,8 +1,8 @@
 """Files in the styles of what people hand in, each given to a command as it is.
 
 Each folder holds the files of one kind, and a `cases.json` with what cudamm has to answer: the exit status,
-what the output contains (regular expressions), and what it does not contain. `sound` is true if the kernel has
-no mistake.
+what the output contains (regular expressions), and what it does not contain. `sound` is true if the kernel
+has no mistake.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_name
-from cudamm.analysis.proven_cause import ProvenCause
+from cudamm.analysis.proven_cause import WITHIN_MATRIX, ProvenCause
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import ORDER_MATTERS, Verdict
@@ -43,7 +43,6 @@ AFTER_READING: Barrier = "after reading"
 
 BLOCK_LIKE_TILE = "let the block have as many threads in x and y as the tile has columns and rows"
 
-WITHIN_MATRIX = "access the element only if its row and column are within the matrix"
 OR_PADDED = ", or have the matrices padded ("
 """The part of a cure that changes the launch, up to the condition."""
 

@@ -32,6 +32,9 @@ from cudamm.source.c_text import shared_arrays_in, without_comments
 from cudamm.source.expression import parse
 from cudamm.source.kernel_changes import SELECTED, KernelChange, kernel_changes, with_all_changes, with_change
 
+WITHIN_MATRIX = "access the element only if its row and column are within the matrix"
+"""The cure of a missing bounds check."""
+
 LONGEST_LAUNCH_S = 2.0
 """Time limit in seconds for one launch with a change."""
 
@@ -108,7 +111,8 @@ def proven_cause(cases: Sequence[Case]) -> tuple[ProvenCause | None, int | None]
         if whole is None:
             return None, None
         if not _is_right(whole):
-            return _of_launch(whole) or _of_text(whole), None
+            of_usual = _of_launch(whole, _launch_changes) or _of_text(whole)
+            return of_usual or _of_launch(whole, _fewer_blocks), None
         if ragged is None or _is_right(ragged):
             return None, None
         return _of_text(ragged, only_conditions=True), edge
@@ -220,11 +224,11 @@ class _Trials:
 # Changes of the launch.
 
 
-def _of_launch(case: Case) -> ProvenCause | None:
+def _of_launch(case: Case, changes: Callable[[Case, Launch], Iterator[ProvenCause]]) -> ProvenCause | None:
     launch = case.launch
     assert launch is not None  # noqa: S101 - `_may_try` looked at it
     with _Trials(case) as trials:
-        for cause in _launch_changes(case, launch):
+        for cause in changes(case, launch):
             if trials.is_right(cause.relaunched(launch)) and _is_clean(cause, case):
                 return cause
     return None
@@ -263,6 +267,22 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         )  # fmt: skip
     yield from _other_orders(case, launch, line)
     yield from _blocks_like_tiles(case, launch, line)
+
+
+def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield grids with a block less in x, in y, and in both: the usual surplus of `N / 16 + 1` blocks."""
+    (gx, gy, _), (bx, by, _) = launch.grid, launch.block
+    for less_x, less_y in ((1, 0), (0, 1), (1, 1)):
+        if gx > less_x and gy > less_y:
+
+            def fewer(given: Launch, x: int = less_x, y: int = less_y) -> Launch:
+                return dataclasses.replace(given, grid=(given.grid[0] - x, given.grid[1] - y, given.grid[2]))
+
+            yield ProvenCause(
+                f"at {launch.shape} the grid has {gx} x {gy} blocks, and {gx - less_x} x {gy - less_y} cover C",
+                WITHIN_MATRIX,
+                line=_launch_line(case), relaunched=fewer, multiple=math.lcm(bx, by),
+            )  # fmt: skip
 
 
 def _launch_line(case: Case) -> int:

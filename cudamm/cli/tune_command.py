@@ -114,7 +114,7 @@ def tune_command(
     if listed or forget:
         return _show_stored(selection, device_spec, outputs, forget)
 
-    from cudamm.cli.asked_cases import asked_cases, print_remarks
+    from cudamm.cli.asked_cases import asked_cases
     from cudamm.kernels.chosen_cases import kernels_of, restricted, restrictions_of, supported_cases
     from cudamm.tuning.tuned_store import Store
 
@@ -128,10 +128,8 @@ def tune_command(
         from cudamm.tuning.search import Request
 
         info = opened(executors, outputs).info
-        if info.kind != "gpu":
-            if device_spec == "auto":
-                raise NoDeviceError("; ".join(filter(None, (_NEEDS_GPU, info.note))))
-            print_remarks([_NOT_STORED], outputs.quiet)
+        if info.kind != "gpu" and device_spec == "auto":
+            raise NoDeviceError("; ".join(filter(None, (_NEEDS_GPU, info.note))))
         shapes = sizes or (TIMED_SIZES[info.kind],)
         asked = asked_cases(
             variants, selection.is_named, shapes, dtypes, seed, quiet=outputs.quiet, inputs=inputs
@@ -139,6 +137,7 @@ def tune_command(
         chosen, remarks = supported_cases(
             restricted(asked, restrictions), selection.is_named, executors.target.lacks
         )
+        remarks += [_NOT_STORED] if info.kind != "gpu" else []
         request = Request(budget_s, seed, "cold" if cold else "hot")
         spec = None if device_spec == "auto" else device_spec
         store = Store() if info.kind == "gpu" else None

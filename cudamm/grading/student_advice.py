@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from cudamm.analysis.mistakes import OR_ATOMIC, OR_PADDED, WARP_THREADS, WITHIN_MATRIX, Mistake
+from cudamm.analysis.mistakes import OR_ATOMIC, OR_PADDED, WARP_THREADS, Mistake
+from cudamm.analysis.proven_cause import WITHIN_MATRIX
 from cudamm.kernels.problem import parse_shape
 from cudamm.kernels.variant import Variant
 

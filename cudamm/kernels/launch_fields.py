@@ -141,7 +141,7 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
     if source != code and "entry" in fields:
         fields["entry"] = _with_numbers(fields["entry"], source, code)
     result = _found(path, kernel, fields, given, launch)
-    remark = (note + result.remark).removesuffix("; ")
+    remark = LaunchRemark((note + result.remark).removesuffix("; "))
     return replace(result, remark=remark, code=source)
 
 
@@ -236,7 +236,8 @@ def equal_sizes(
     """
     named = " ".join(arguments)
     passed = set(re.findall(r"\b[MNK]\b", named))
-    if len(passed) != 1 or "tensor_map" in named or re.search(r"\bgridDim\b", code):
+    is_product = set("ABC") <= {*re.findall(r"\b[ABC]\b", named)}
+    if not is_product or len(passed) != 1 or "tensor_map" in named or re.search(r"\bgridDim\b", code):
         return []
     required = fields.get("requires", "")
     fixed = {*re.findall(r"\b([MNK])\s*==\s*\d", required), *re.findall(r"\d\s*==\s*([MNK])\b", required)}

@@ -264,9 +264,10 @@ class _Launch:
         passed = first_name(self.found.passed(name))
         if is_filled(self.file, self.function, passed, self.statement.node):
             return True
-        if not is_from_elsewhere(self.file, self.function, passed):
+        is_launched = self.function != self.kernel
+        if not (is_launched and is_from_elsewhere(self.file, self.function, passed)):
             return False
-        self.assumed[passed] = f"{passed} holds zeros is assumed: the file does not say what it holds"
+        self.assumed[passed] = f"{passed} is assumed to hold zeros: the file does not say what it holds"
         return True
 
     def _text(self, number: Number | None, what: str) -> str:

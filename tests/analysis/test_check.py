@@ -169,6 +169,7 @@ def test_a_missing_bounds_check_is_one_mistake_for_all_arrays(
     cpu: Device[Any], write_kernel: Any, kernels: Path
 ) -> None:
     text = (kernels / "mistakes" / "off_by_one.cu").read_text().replace("if (row <= M && col < N)", "")
+    text = text.replace("M // BLOCK_SIZE + 1", "ceil(M / BLOCK_SIZE)")
     (result,) = results(cpu, [*variants(read_method(write_kernel(text)), {})], ("17x31x13",), "float32")
     (found,) = result.errors
     assert (found.kind, found.array) == (
@@ -176,6 +177,16 @@ def test_a_missing_bounds_check_is_one_mistake_for_all_arrays(
         "A",
     ) and "the same holds for B and C" in found.message
     assert "within the matrix" in found.cure and "M % 16 == 0" in found.cure and "in the header" in found.cure
+
+
+def test_a_grid_with_surplus_blocks_and_no_bounds_check_is_one_mistake(
+    cpu: Device[Any], write_kernel: Any, kernels: Path
+) -> None:
+    text = (kernels / "mistakes" / "off_by_one.cu").read_text().replace("if (row <= M && col < N)", "")
+    (result,) = results(cpu, [*variants(read_method(write_kernel(text)), {})], ("32x48x64",), "float32")
+    (found,) = result.errors
+    assert "at 32x48x64 the grid has 3 x 3 blocks, and 3 x 2 cover C" in found.message
+    assert "within the matrix" in found.cure
 
 
 def test_a_vector_from_an_odd_offset_is_misaligned(checked: Checked) -> None:

@@ -38,7 +38,7 @@ __global__ void product(const float *A, const float *B, float *C, int M, int N, 
 )
 def test_the_kind_of_inputs_is_in_the_heading_and_in_each_record(run, options, kind, heading):
     ended = run(f"{BENCH} {options} --json out.json")
-    assert ended.status == 0 and f"16 x 16 x 16 (M x N x K), {heading}\n" in trimmed(ended.stdout)
+    assert ended.status == 0 and f"16 x 16 x 16 (M x N x K), {heading}, accesses" in trimmed(ended.stdout)
     (record,) = run(f"{BENCH} {options} --json -").records
     assert (record["inputs"], record["correct"]) == (kind, True)
     (row,) = csv.DictReader(io.StringIO(run("report out.json --csv -").stdout))

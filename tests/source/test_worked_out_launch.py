@@ -252,7 +252,7 @@ def test_a_kernel_that_adds_to_c_gets_zeros_only_if_the_host_sets_them() -> None
         """
         assert fields(before + text % "" + main % zeroed)["initial-c"] == "0", zeroed
     unknown = parse_method(text % "", Path("k.cu"))
-    assert unknown.adds_to_zeros and "c holds zeros is assumed" in unknown.remarks[0]
+    assert unknown.adds_to_zeros and "c is assumed to hold zeros" in unknown.remarks[0]
 
 
 def test_matrices_that_are_variables_of_the_file_become_parameters() -> None:

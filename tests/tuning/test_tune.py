@@ -71,12 +71,14 @@ class Landscape(ScriptedDevice):
 
     def open(self, program: Any, compiled: Any, launch: Launch, a: np.ndarray, b: np.ndarray) -> Any:
         self.opened += 1
-        return LandscapeRun(self, params_in(program.text), launch, a, b)
+        return LandscapeRun(self, params_in(program.text), launch, program.element, a, b)
 
 
 class LandscapeRun(ScriptedRun):
-    def __init__(self, device: Landscape, params: Params, launch: Launch, a: Any, b: Any) -> None:
-        super().__init__(device, launch, a, b)
+    def __init__(
+        self, device: Landscape, params: Params, launch: Launch, element: Any, a: Any, b: Any
+    ) -> None:
+        super().__init__(device, launch, element, a, b)
         self.landscape, self.params = device, params
 
     def launch(self, descending: bool = False) -> float:

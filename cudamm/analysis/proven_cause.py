@@ -279,7 +279,8 @@ def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
                 return dataclasses.replace(given, grid=(given.grid[0] - x, given.grid[1] - y, given.grid[2]))
 
             yield ProvenCause(
-                f"at {launch.shape} the grid has {gx} x {gy} blocks, and {gx - less_x} x {gy - less_y} cover C",
+                f"at {launch.shape} the grid has {gx} x {gy} blocks, and {gx - less_x} x {gy - less_y} "
+                "cover C",
                 WITHIN_MATRIX,
                 line=_launch_line(case), relaunched=fewer, multiple=math.lcm(bx, by),
             )  # fmt: skip

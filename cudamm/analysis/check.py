@@ -17,6 +17,7 @@ from cudamm.analysis.mistakes import (
     Kind,
     Mistake,
     advice_of,
+    bounds_cure,
     brief,
     errors_of,
     explains_races,
@@ -209,6 +210,7 @@ def check_all(
     timeout_s: float = TIMEOUT_S,
     *,
     advises: bool = False,
+    keeps_consequences: bool = False,
 ) -> Iterator[CheckResult]:
     """Check each variant in each element type at all of its sizes; yield each result when it is complete.
 
@@ -218,6 +220,7 @@ def check_all(
         timeout_s: time limit in seconds for a block of threads.
         advises: skip a size that would take longer than the time limit, and look for the sizes at which a
             wrong kernel is right.
+        keeps_consequences: report each kind of mistake that was observed, also if it follows from another.
 
     Raises:
         UsageError: the request is impossible; raised before the first launch.
@@ -240,7 +243,7 @@ def check_all(
             elif check.case is not None:
                 check.case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
                 _check_size(executor, check.case, limit, check, timeout_s, advises)
-        _look_for_cause(executor, group, timeout_s)
+        _look_for_cause(executor, group, timeout_s, keeps_consequences)
         right_where = _right_where(executor, group) if advises else ""
         yield _result(variant, dtype, group, sanitize, right_where)
 
@@ -256,6 +259,7 @@ class _SizeCheck:
         watched: number of watched blocks and number of all blocks; None if the launch did not finish.
         hung: the kernel did not answer in time.
         is_explained: the last of the errors is a wrong product, and its message begins with the cause.
+        cause: that cause.
         explains_races: that cause may also be the one of a race on C, at any size.
     """
 
@@ -270,6 +274,7 @@ class _SizeCheck:
     watched: tuple[int, int] | None = None
     hung: bool = False
     is_explained: bool = False
+    cause: str = ""
     explains_races: bool = False
 
     @property
@@ -350,6 +355,7 @@ def _check_size(
     check.errors = limit.exceeded_by(case.program, static_bytes, case.launch, check.size) + errors
     check.explains_races = explains_races(verdict)
     has_cause = verdict.cause not in ("", ORDER_MATTERS)
+    check.cause = verdict.cause
     check.is_explained = has_cause and bool(errors) and errors[-1].kind == "wrong-result"
     if not observation.ended:
         check.watched = len(observation.blocks), case.launch.blocks
@@ -390,8 +396,14 @@ def _overrun(case: Case, launch: Launch, timeout_s: float) -> Fault | None:
     )
 
 
-def _look_for_cause(executor: LocalExecutor, checks: Sequence[_SizeCheck], timeout_s: float) -> None:
-    """Look for one cause of a variant's mistakes; if it is proven, drop those that follow from it."""
+def _look_for_cause(
+    executor: LocalExecutor, checks: Sequence[_SizeCheck], timeout_s: float, keeps_consequences: bool
+) -> None:
+    """Look for one cause of a variant's mistakes; if it is proven, drop those that follow from it.
+
+    Args:
+        keeps_consequences: drop none, and give accesses outside of a matrix the cure of the cause.
+    """
     failed = {
         check.size: (check, check.case)
         for check in checks
@@ -405,9 +417,17 @@ def _look_for_cause(executor: LocalExecutor, checks: Sequence[_SizeCheck], timeo
     array = beyond.array if beyond else "C"
     for check, case in failed.values():
         explained = check.errors[-1:] if check.is_explained else []
-        if cause is not None:
-            is_cause_known = check.errors[:1] == explained
-            first = proven(check.errors[0], cause, case.program, is_explained=is_cause_known)
+        if keeps_consequences:
+            cure = cause.cure if cause else bounds_cure(case.program, multiple)
+            check.errors = [
+                dataclasses.replace(m, cure=cure) if is_outside_of_matrix(m) else m for m in check.errors
+            ]
+        elif cause is not None:
+            seen, is_cause_known = check.errors[0], check.errors[:1] == explained
+            if is_cause_known and not cause.is_of_index:  # what the product suggested is not what is proven
+                seen = dataclasses.replace(seen, message=seen.message.removeprefix(f"{check.cause}; "))
+                is_cause_known = False
+            first = proven(seen, cause, case.program, is_explained=is_cause_known)
             first = dataclasses.replace(first, kind=kind, array=array)
             check.errors = [first, *_remaining(executor, case, cause, timeout_s)]
             check.is_explained = False

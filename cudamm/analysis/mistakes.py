@@ -912,8 +912,7 @@ def without_bounds_check(
         seen: accesses out of bounds, at all sizes.
         multiple: the product is right at sizes that are multiples of this number.
     """
-    required = ", ".join(f"{size} % {multiple} == 0" for size in "MNK")
-    cure = f"{WITHIN_MATRIX}{OR_PADDED}{_required(program, required)})"
+    cure = bounds_cure(program, multiple)
     arrays = sorted({mistake.array for mistake in seen} - {seen[0].array})
     also = f" (the same holds for {' and '.join(arrays)})" if arrays else ""
     first = next((m for m in mistakes if m in seen), mistakes[0])
@@ -921,6 +920,18 @@ def without_bounds_check(
         seen[0], message=seen[0].message + also, cure=cure, sizes=first.sizes, count=first.count
     )
     return [missing, *(m for m in mistakes if not _is_consequence(m) or m.array not in ("A", "B", "C"))]
+
+
+def bounds_cure(program: Program, multiple: int | None) -> str:
+    """Return the cure of a missing bounds check; empty if it is not known to be missing.
+
+    Args:
+        multiple: as for `without_bounds_check`; None if another mistake may be the cause.
+    """
+    if multiple is None:
+        return ""
+    required = ", ".join(f"{size} % {multiple} == 0" for size in "MNK")
+    return f"{WITHIN_MATRIX}{OR_PADDED}{_required(program, required)})"
 
 
 def _required(program: Program, condition: str) -> str:

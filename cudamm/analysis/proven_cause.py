@@ -74,6 +74,11 @@ class ProvenCause:
     relaunched: Callable[[Launch], Launch] = lambda launch: launch
     multiple: int = 1
 
+    @property
+    def is_of_index(self) -> bool:
+        """Return whether an index changes, and neither a condition nor the launch."""
+        return self.change is not None and not self.change[0].is_condition
+
     def fits(self, launch: Launch) -> bool:
         """Return whether a launch can have the change."""
         return not any(extent % self.multiple for extent in dataclasses.astuple(launch.shape)[:2])

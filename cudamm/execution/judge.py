@@ -80,7 +80,7 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
             verdict = _judge(product, problem, variant, fmad)
     verdict = dataclasses.replace(verdict, launch_ms=launch_ms)
     if verdict.correct is False and not verdict.reason:
-        verdict = _explained(verdict, run, problem, variant, product, depends_on_order)
+        verdict = _explained(verdict, run, problem, variant, product, depends_on_order, emulated=thread_order)
     if depends_on_order and verdict.cause in ("", ADDS_TO_OUTPUT):
         verdict = dataclasses.replace(verdict, correct=False).because_of(ORDER_MATTERS)
     if verdict.correct is False and missed_barrier:
@@ -106,7 +106,14 @@ def _differ_by_rounding(one: Matrix, other: Matrix, problem: Problem) -> bool:
 
 
 def _explained(
-    verdict: Verdict, run: Run, problem: Problem, variant: Variant, product: Matrix, depends_on_order: bool
+    verdict: Verdict,
+    run: Run,
+    problem: Problem,
+    variant: Variant,
+    product: Matrix,
+    depends_on_order: bool,
+    *,
+    emulated: bool,
 ) -> Verdict:
     """Return the verdict on a wrong product with the reason, and with the cause if it is known.
 
@@ -133,7 +140,7 @@ def _explained(
     described = describe_wrong(product, problem, variant, wrong, unwritten & (not adds))
     cause = adds
     if is_product and not adds:
-        cause = _cause(run, problem, wrong, unwritten, depends_on_order)
+        cause = _cause(run, problem, wrong, unwritten, depends_on_order, emulated=emulated)
     used = "" if cause or depends_on_order or not is_product else terms_used(run, problem, _first(wrong))
     if is_product and not (cause or used or unwritten.any()):
         cause = lower_precision_of(product, problem, variant.method)
@@ -174,13 +181,45 @@ def _depends_on_late_inputs(run: Run, problem: Problem) -> bool:
         return False
 
 
-def _cause(run: Run, problem: Problem, wrong: Matrix, unwritten: Matrix, depends_on_order: bool) -> str:
+def _is_right_if_swapped(run: Run, problem: Problem) -> bool:
+    """Launch with x and y of the grid swapped, and return whether the product is right."""
+    own = run.plan
+    x, y, z = own.grid
+    run.plan = dataclasses.replace(own, grid=(y, x, z))
+    try:
+        run.prepare_output(problem)
+        run.launch()
+        return not wrong_elements(run.product()[: problem.shape.m, : problem.shape.n], problem).any()
+    except KernelError:
+        return False
+    finally:
+        run.plan = own
+
+
+def _cause(
+    run: Run,
+    problem: Problem,
+    wrong: Matrix,
+    unwritten: Matrix,
+    depends_on_order: bool,
+    *,
+    emulated: bool,
+) -> str:
     """Return the mistake that explains every wrong element; empty if none is known.
 
     A wrong index may let several threads write an element, so that the result depends on their order.
+
+    Args:
+        emulated: the CPU device runs the kernel, which may be launched with another grid.
     """
     if unwritten.any() and not depends_on_order:
-        part = unwritten_part(run, ~unwritten, rest_is_right=not wrong[~unwritten].any())
+        part = unwritten_part(
+            run,
+            ~unwritten,
+            rest_is_right=not wrong[~unwritten].any(),
+            # On a GPU, a launch that leaves the matrices may end all further work.
+            is_right_if_swapped=lambda: not emulated or _is_right_if_swapped(run, problem),
+        )
         if part:
             return part
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -135,12 +135,15 @@ def _start_missing(start: int, k: int) -> str:
     )
 
 
-def unwritten_part(run: Run, written: Mask, *, rest_is_right: bool) -> str:
+def unwritten_part(
+    run: Run, written: Mask, *, rest_is_right: bool, is_right_if_swapped: Callable[[], bool]
+) -> str:
     """Return which regular part of C no thread writes, and why; empty if the part is not regular.
 
     Args:
         written: which elements of C were written.
         rest_is_right: the elements that were written are right.
+        is_right_if_swapped: returns whether the product may be right with x and y of the grid swapped.
     """
     rows: Mask = np.asarray(written.any(axis=1))
     columns: Mask = np.asarray(written.any(axis=0))
@@ -149,7 +152,9 @@ def unwritten_part(run: Run, written: Mask, *, rest_is_right: bool) -> str:
     m, n = written.shape
     last_row, last_column = (int(np.flatnonzero(mask)[-1]) + 1 for mask in (rows, columns))
     if rows[:last_row].all() and columns[:last_column].all():
-        return _uncovered(run.plan, (m, n), (last_row, last_column)) if rest_is_right else ""
+        if not rest_is_right:
+            return ""
+        return _uncovered(run.plan, (m, n), (last_row, last_column), is_right_if_swapped)
     in_tile = _period(rows), _period(columns)
     if all(in_tile):
         threads = " x ".join(map(str, run.plan.block[:2]))
@@ -161,7 +166,12 @@ def unwritten_part(run: Run, written: Mask, *, rest_is_right: bool) -> str:
     return ""
 
 
-def _uncovered(launch: Launch, shape: tuple[int, int], covered: tuple[int, int]) -> str:
+def _uncovered(
+    launch: Launch,
+    shape: tuple[int, int],
+    covered: tuple[int, int],
+    is_right_if_swapped: Callable[[], bool],
+) -> str:
     """Return why the blocks write only the first rows and columns of C.
 
     Args:
@@ -189,7 +199,10 @@ def _uncovered(launch: Launch, shape: tuple[int, int], covered: tuple[int, int])
         ]
         edge = max(edges, default=0)
         if len(edges) == len(parts) and any(edge % extent == 0 for extent in block):
-            if by_row != by_column and edge * by_column >= shape[0] and edge * by_row >= shape[1]:
+            would_cover = edge * by_column >= shape[0] and edge * by_row >= shape[1]
+            if by_row != by_column and would_cover:
+                if not is_right_if_swapped():
+                    return ""  # a condition may be too strict, or wrong
                 return (
                     f"x and y of the grid are swapped: {covers}, and {grid[1]} x {grid[0]} would cover "
                     "all; swap them, or swap x and y in the kernel"

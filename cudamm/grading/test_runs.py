@@ -149,7 +149,7 @@ class TestRuns:
         try:
             (found,) = check_all(
                 self._worker("cpu"), cases, True, SharedLimit(limit.shared_bytes_per_block, str(limit)),
-                _no_progress, None, self._run_s,
+                _no_progress, None, self._run_s, keeps_consequences=True,  # a test is about one kind of them
             )  # fmt: skip
         except (UsageError, KernelError) as error:
             return str(error)

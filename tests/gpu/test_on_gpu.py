@@ -250,14 +250,14 @@ def test_bench_measures_on_the_gpu(gpu):
 
 def test_rows_on_the_gpu_come_first_at_a_size_at_which_the_hosts_loops_take_minutes(gpu):
     chosen = [(v, Problem(Shape(2048, 2048, 2048), FLOAT32)) for m in ladder() for v in variants(m, {})
-              if m.name in ("cpu-simple", "cpu-block", "numpy", "naive", "tiled", "cublas")]  # fmt: skip
+              if m.name in ("cpu-simple", "cpu-block", "numpy", "naive", "tiled")]  # fmt: skip
     with InProcessExecutor(gpu) as executor:
         begun = time.monotonic()
         results = [(r, time.monotonic() - begun) for r in bench(executor, chosen, Settings(), silent)]
-    assert [r.execution for r, _ in results] == ["gpu"] * 3 + ["native"] * 3
-    assert all(r.status == "ok" for r, _ in results[:3])
-    assert results[2][1] < 60  # seconds until the last row of the GPU; nvcc compiles meanwhile
-    for row, _ in results[3:]:
+    assert [r.execution for r, _ in results] == ["gpu"] * 2 + ["native"] * 3
+    assert all(r.status == "ok" for r, _ in results[:2])
+    assert results[1][1] < 60  # seconds until the last row of the GPU; nvcc compiles meanwhile
+    for row, _ in results[2:]:
         assert row.status == "ok" or "would take about" in row.reason
 
 

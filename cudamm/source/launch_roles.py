@@ -239,7 +239,12 @@ class LaunchRoles:
         names = {name: None for name in names if name not in in_block} or names
         of_grid = self._names_of_grid()
         names |= {name: None for name in of_grid if roles_in_name(name) and not self._is_tile(name)}
-        unnamed = {n: role for n, role in of_grid.items() if role and n not in names and not self.own_size(n)}
+        of_extents = self._members_of_extents()
+        unnamed = {
+            name: role
+            for name, role in of_grid.items()
+            if role and name not in names and (name in of_extents or not self.own_size(name))
+        }
         names |= dict.fromkeys(unnamed)
         in_all = {name for name, matrices in self._allocated_for.items() if matrices == set("ABC")}
         in_all -= {*passed.values(), *of_grid}
@@ -329,9 +334,10 @@ class LaunchRoles:
         """
         if not self.statement.configuration:
             return {}
-        at_launch = Translation(self.file, self.function, keeps_leaves=True)
+        at_launch = Translation(self.file, self.function, self._members_of_extents(), keeps_leaves=True)
         extents = at_launch.extents(self.statement.configuration[0]) or ()
-        in_block = self.names_of_block()
+        of_block = at_launch.extents(self.statement.configuration[1]) or ()
+        in_block = self.names_of_block().union(*(parse(extent.text).names for extent in of_block))
         known = in_block | constants(self.file).keys()
         found: dict[str, str] = {}
         for role, extent in zip(self.roles_of_axes(), extents, strict=False):
@@ -339,6 +345,18 @@ class LaunchRoles:
             is_quotient = len(names) == 1 and "/" in extent.text
             found |= dict.fromkeys(names, role if is_quotient else "")
         return found
+
+    def _members_of_extents(self) -> frozenset[str]:
+        """Return the flat names of members such as `dimsA.y`, of a dim3 with the sizes of a matrix."""
+        launched = {text_of(n) for c in self.statement.configuration for n in all_of(c, "identifier")}
+        members = all_of(self.function.node, "field_expression")
+        return frozenset(
+            flat_name(node)
+            for node in members
+            if text_of(node.child_by_field_name("field")) in ("x", "y", "z")
+            and self.function.has_extents(variable := text_of(node.child_by_field_name("argument")))
+            and variable not in launched
+        )
 
     def roles_of_axes(self) -> tuple[str, str]:
         """Return the sizes along x and y of the grid: N and M, unless the kernel has them the other way."""

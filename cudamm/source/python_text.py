@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 import string
-import tokenize
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cudamm.source.c_text import without_comments
@@ -18,8 +16,8 @@ LONGEST_TEXT = 1 << 20
 
 LARGEST_CONSTANT = 2**31 - 1
 
-_CONVERSION = re.compile(r"%(?:\((\w+)\))?([-+ #0]*)(\d{0,3})((?:\.\d{1,2})?)[hlL]?([diouxXeEfFgGcrsa%])")
-_SPECIFICATION = re.compile(r"[-<>^+ 0]{0,2}\d{0,3}(?:\.\d{1,2})?[bcdeEfFgGosxX]?")
+_CONVERSION = re.compile(r"%(?:\((\w+)\))?([-+ #0]*\d{0,3}(?:\.\d{1,2})?)[hlL]?([diouxXeEfFgGcrsa%])")
+SPECIFICATION = re.compile(r"[-<>^+ 0]{0,2}\d{0,3}(?:\.\d{1,2})?[bcdeEfFgGosxX]?")
 _CPP_WORDS = """
 alignas asm auto bool break case catch char class const constexpr continue default delete do double else enum
 explicit export extern false float for friend goto if inline int long namespace new operator private protected
@@ -39,13 +37,11 @@ class HostNumber:
         text: C++ for it, over the variables of the program.
         value: what it is unless the program's user chooses another; None if this is not known.
         is_whole: False for floating-point numbers.
-        by_user: whether the program's user chooses it.
     """
 
     text: str
     value: int | float | None = None
     is_whole: bool = True
-    by_user: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,9 +94,6 @@ class KernelText:
         return KernelText(tuple(pieces))
 
 
-Formatter = Callable[[str], "KernelText | HostNumber | None"]
-
-
 def plain(text: str, line: int = 0, file: str = "") -> KernelText:
     """Return a text in one piece."""
     return KernelText((Piece(text, line, file),))
@@ -116,227 +109,179 @@ def number_text(number: HostNumber) -> KernelText | None:
     return KernelText((Piece(str(number.value), name=name, number=number),))
 
 
-def _lines_of(text: str) -> list[str]:
-    """Return the lines of a text with their ends."""
-    return re.findall(r"[^\n]*\n|[^\n]+", text)
-
-
 def _named(text: KernelText, name: str) -> KernelText:
     """Return the digits of a number with the name of the place where a template has them."""
-    pieces = text.pieces
-    is_name = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) is not None
-    if len(pieces) == 1 and not pieces[0].number and pieces[0].text.strip().isdecimal():
-        digits = pieces[0].text.strip()
-        if len(digits) < 10 and digits.isascii() and is_name:
-            return KernelText((Piece(digits, name=name, number=HostNumber(digits, int(digits))),))
-    if len(pieces) == 1 and pieces[0].name and is_name:
-        return KernelText((replace(pieces[0], name=name),))
+    piece = text.pieces[0] if len(text.pieces) == 1 else Piece("")
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        return text
+    if piece.name:
+        return KernelText((replace(piece, name=name),))
+    digits = piece.text.strip()
+    if not piece.number and re.fullmatch(r"[0-9]{1,9}", digits):
+        return KernelText((Piece(digits, name=name, number=HostNumber(digits, int(digits))),))
     return text
 
 
-class _Builder:
-    """Puts the literal parts of a template and what stands between them together."""
+class TextBuilder:
+    """Puts the literal parts of a template and what stands between them together.
 
-    def __init__(self, template: KernelText) -> None:
-        self.pieces: list[Piece] = []
-        self._places: list[tuple[int, str]] = []  # of each line of the template
-        begins = True
-        for piece in template.pieces:
-            lines = _lines_of(piece.text)
-            for number in range(len(lines)):
-                if begins:
-                    self._places.append((piece.line + number if piece.line else 0, piece.file))
-                begins = lines[number].endswith("\n")
-        self._places = self._places or [(0, "")]
-        self._newlines = 0
+    Args:
+        places: the line and the file of each line of the template.
+    """
+
+    def __init__(self, places: Sequence[tuple[int, str]]) -> None:
+        self._pieces: list[Piece] = []
+        self._places, self._newlines = places or [(0, "")], 0
+
+    def _place(self) -> tuple[int, str]:
+        return self._places[min(self._newlines, len(self._places) - 1)]
 
     def add(self, text: str) -> None:
         """Add a literal part of the template."""
         for line in _lines_of(text):
-            number, file = self._places[min(self._newlines, len(self._places) - 1)]
-            self.pieces.append(Piece(line, number, file))
+            self._pieces.append(Piece(line, *self._place()))
             self._newlines += line.count("\n")
 
-    def insert(self, text: KernelText, name: str = "") -> None:
-        """Add what stands at a place of the template, which may have a name."""
-        number, file = self._places[min(self._newlines, len(self._places) - 1)]
-        self.pieces += [
-            replace(piece, line=number, file=file) if piece.number or not piece.line else piece
+    def insert(self, value: object, specification: str = "", name: str = "", sign: str = "") -> bool:
+        """Add a value at a place of the template, and return whether it is known.
+
+        Args:
+            value: the value.
+            specification: of its format; empty for the value as it is.
+            name: of the place; empty if it has none.
+            sign: `%` if the specification is one of the operator `%`.
+        """
+        text: KernelText | None = None
+        if specification and isinstance(value, HostNumber | KernelText):
+            raw = value.value if isinstance(value, HostNumber) else str(value)
+            try:
+                digits = f"%{specification}" % (raw,) if sign else format(raw, specification)
+                text = None if raw is None else plain(digits)
+            except (ValueError, TypeError, OverflowError):
+                return False
+        elif isinstance(value, HostNumber):
+            text = number_text(value)
+        elif isinstance(value, KernelText):
+            text = value
+        if text is None:
+            return False
+        line, file = self._place()
+        self._pieces += [
+            replace(piece, line=line, file=file) if piece.number or not piece.line else piece
             for piece in (_named(text, name) if name else text).pieces
         ]
+        return True
 
     def built(self) -> KernelText | None:
         """Return the whole text; None if it is too long."""
-        text = KernelText(tuple(self.pieces))
-        return text if sum(len(piece.text) for piece in self.pieces) <= LONGEST_TEXT else None
+        text = KernelText(tuple(self._pieces))
+        return text if sum(len(piece.text) for piece in self._pieces) <= LONGEST_TEXT else None
 
 
-def _formatted(
-    value: KernelText | HostNumber | None, specification: str, sign: str = ""
-) -> KernelText | None:
-    """Return a value as a template inserts it; with a specification, as plain digits.
+def filled(template: KernelText, kind: str, values: Mapping[str, object]) -> KernelText | None:
+    """Return a template with its values; None if it is not known.
 
     Args:
-        sign: `%` if the specification is one of the operator `%`.
+        template: the text with places for values.
+        kind: `%` for the operator, `{` for `format`, `$` for `string.Template`.
+        values: by their keys; those without a key by their places, as `"0"`.
     """
-    if isinstance(value, HostNumber) and not specification:
-        return number_text(value)
-    if isinstance(value, KernelText) and not specification:
-        return value
-    raw = value.value if isinstance(value, HostNumber) else None if value is None else str(value)
+    places: list[tuple[int, str]] = []
+    begins = True
+    for piece in template.pieces:
+        for number, line in enumerate(_lines_of(piece.text)):
+            if begins:
+                places.append((piece.line + number if piece.line else 0, piece.file))
+            begins = line.endswith("\n")
+    builder, place = TextBuilder(places), 0
     try:
-        if raw is None:
-            return None
-        return plain(f"%{specification}" % (raw,) if sign else format(raw, specification))
-    except (ValueError, TypeError, OverflowError):
-        return None
-
-
-def percent_formatted(template: KernelText, of: Formatter) -> KernelText | None:
-    """Return `template % values`; None if it is not known.
-
-    Args:
-        of: returns the value of a key, or of a number's place as `"0"`.
-    """
-    text, builder, end, place = str(template), _Builder(template), 0, 0
-    for found in _CONVERSION.finditer(text):
-        builder.add(text[end : found.start()])
-        end = found.end()
-        key, flags, width, precision, kind = found.groups()
-        if kind == "%":
-            builder.add("%")
-            continue
-        value = of(key or str(place))
-        place += not key
-        is_whole = isinstance(value, HostNumber) and isinstance(value.value, int)
-        is_plain = kind in "sr" or (kind in "diu" and is_whole)
-        form = f"{flags}{width}{precision}"
-        inserted = _formatted(value, "" if is_plain and not form else form + kind, "%")
-        if inserted is None:
-            return None
-        builder.insert(inserted, key or "")
-    builder.add(text[end:])
-    return builder.built()
-
-
-def brace_formatted(template: KernelText, of: Formatter) -> KernelText | None:
-    """Return `template.format(…)`; None if it is not known.
-
-    Args:
-        of: returns the value of a key, or of a number's place as `"0"`.
-    """
-    builder, place = _Builder(template), 0
-    try:
-        for literal, key, specification, conversion in string.Formatter().parse(str(template)):
+        for literal, key, specification in _PARTS[kind](str(template)):
             builder.add(literal)
             if key is None:
                 continue
-            specification = specification or ""
-            if not _SPECIFICATION.fullmatch(specification) or not re.fullmatch(r"\w*", key):
-                return None
-            value = of(key or str(place))
+            value = values.get(key or str(place))
             place += not key
-            form = "" if specification in ("d", "s") else specification
-            inserted = _formatted(value, form)
-            if inserted is None or conversion == "a":
+            if kind == "%" and specification in ("d", "i", "u"):  # which cut what is no whole number
+                is_whole = isinstance(value, HostNumber) and isinstance(value.value, int)
+                specification = "" if is_whole else specification
+            plain_form = "" if specification in PLAIN_FORMS[kind] else specification
+            if not builder.insert(
+                value, plain_form, "" if key.isdigit() else key, "%" if kind == "%" else ""
+            ):
                 return None
-            builder.insert(inserted, key if not key.isdigit() else "")
     except ValueError:
         return None
     return builder.built()
 
 
-def substituted(template: KernelText, of: Formatter) -> KernelText | None:
-    """Return `string.Template(template).substitute(…)`; None if it is not known."""
-    text, builder, end = str(template), _Builder(template), 0
+Part = tuple[str, str | None, str]
+"""A literal part of a template, the key of the value after it, and the value's format; no key at the end."""
+
+PLAIN_FORMS = {"%": ("s", "r"), "{": ("d", "s"), "$": ()}
+"""The formats that insert a value as it is, by the kind of template."""
+
+
+def _percent_parts(text: str) -> Iterator[Part]:
+    end = 0
+    for found in _CONVERSION.finditer(text):
+        key, form, kind = found.groups()
+        literal, end = text[end : found.start()], found.end()
+        yield (f"{literal}%", None, "") if kind == "%" else (literal, key or "", form + kind)
+    yield text[end:], None, ""
+
+
+def _brace_parts(text: str) -> Iterator[Part]:
+    for literal, key, specification, conversion in string.Formatter().parse(text):
+        if (
+            not SPECIFICATION.fullmatch(specification or "")
+            or conversion == "a"
+            or re.search(r"\W", key or "")
+        ):
+            raise ValueError(f"{key}: a format that is not followed")
+        yield literal, key, specification or ""
+
+
+def _dollar_parts(text: str) -> Iterator[Part]:
+    end = 0
     for found in re.finditer(r"\$(?:(\$)|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})", text):
-        builder.add(text[end : found.start()])
-        end = found.end()
-        if found[1]:
-            builder.add("$")
-            continue
-        inserted = _formatted(of(found[2] or found[3]), "")
-        if inserted is None:
-            return None
-        builder.insert(inserted, found[2] or found[3])
-    builder.add(text[end:])
-    return builder.built()
+        literal, end = text[end : found.start()], found.end()
+        yield (f"{literal}$", None, "") if found[1] else (literal, found[2] or found[3], "")
+    yield text[end:], None, ""
 
 
-def interpolated(
-    parts: Sequence[tuple[str | KernelText | HostNumber | None, str]], line: int
-) -> KernelText | None:
-    """Return an f-string; None if it is not known.
+_PARTS = {"%": _percent_parts, "{": _brace_parts, "$": _dollar_parts}
+
+
+def lines_of_literal(node: ast.expr, lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the place of each line of a string that the program's text has.
 
     Args:
-        parts: its literal parts as strings, and its values, each with a specification.
-        line: number of the line of its first character.
-    """
-    pieces: list[Piece] = []
-    for value, specification in parts:
-        if isinstance(value, str):
-            pieces.append(Piece(value, line))
-            line += value.count("\n")
-            continue
-        form = "" if specification in ("d", "s") else specification
-        is_known = _SPECIFICATION.fullmatch(specification)
-        inserted = _formatted(value, form) if is_known else None
-        if inserted is None:
-            return None
-        pieces += [piece if piece.line else replace(piece, line=line) for piece in inserted.pieces]
-    text = KernelText(tuple(pieces))
-    return text if len(str(text)) <= LONGEST_TEXT else None
-
-
-def segment_of(node: ast.expr, lines: Sequence[bytes]) -> str:
-    """Return the text of an expression, from the lines of the program."""
-    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-    inside = list(lines[first : last + 1])
-    inside[-1:] = [line[: node.end_col_offset] for line in inside[-1:]]
-    inside[:1] = [line[node.col_offset :] for line in inside[:1]]
-    return b"\n".join(inside).decode("utf-8", "replace")
-
-
-def literal_text(node: ast.Constant, lines: Sequence[bytes]) -> KernelText:
-    """Return a string of the program, which may be of several literals.
-
-    Args:
+        node: the string, which may be of several literals.
         lines: those of the program.
     """
-    value = node.value.decode("utf-8", "replace") if isinstance(node.value, bytes) else str(node.value)
-    if node.end_lineno == node.lineno:
-        return plain(value, node.lineno)
-    segment = segment_of(node, lines)
-    pieces: list[Piece] = []
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(f"({segment})").readline):
-            if token.type == tokenize.STRING:
-                pieces += _lines_of_literal(token.string, node.lineno + token.start[0] - 1)
-    except (tokenize.TokenError, SyntaxError, ValueError):
-        pieces = []
-    text = KernelText(tuple(pieces))
-    return text if str(text) == value else plain(value, node.lineno)
+    numbers = list(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    begin = lines[node.lineno - 1].encode()[node.col_offset :].decode("utf-8", "replace")
+    quotes = re.match(r"([A-Za-z]*)(?:\"{3}|'{3})(\\?$)?", begin)
+    if quotes and "r" not in quotes[1].lower():
+        # A backslash at the end of a line joins it with the next one.
+        joined = [each + 1 for each in numbers[quotes[2] is not None :] if lines[each - 1].endswith("\\")]
+        numbers = [each for each in numbers[bool(quotes[2]) :] if each not in joined]
+    return [(number, "") for number in numbers]
 
 
-def _lines_of_literal(literal: str, line: int) -> list[Piece]:
-    """Return the lines of what a literal such as `r\"\"\"…\"\"\"` stands for."""
-    prefix = re.match(r"[A-Za-z]*", literal)
-    is_raw = prefix is not None and "r" in prefix[0].lower()
-    # A physical line of the literal, read by itself, stands for what it adds to the value.
-    pieces: list[Piece] = []
-    quote = '"""' if literal.rstrip().endswith('"""') else "'''" if literal.rstrip().endswith("'''") else ""
-    if not quote:
-        value = ast.literal_eval(literal)
-        return [Piece(value if isinstance(value, str) else value.decode("utf-8", "replace"), line)]
-    body = literal[literal.index(quote) + 3 : -3]
-    for number, part in enumerate(_lines_of(body)):
-        if "\\" not in part or is_raw:
-            pieces.append(Piece(part, line + number))
-            continue
-        escaped = re.sub(r"(?<!\\)((?:\\\\)*)\"", r'\1\\"', part)
-        value = ast.literal_eval(f'"""{escaped}"""')
-        pieces.append(Piece(value, line + number))
-    return pieces
+def _lines_of(text: str) -> list[str]:
+    """Return the lines of a text with their ends."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _inserted(text: KernelText) -> Iterator[tuple[Piece, str, str]]:
+    """Yield the numbers that the program inserts, each with its line before it and the text after it."""
+    before = ""
+    for place, piece in enumerate(text.pieces):
+        if piece.number:
+            after = "".join(each.text for each in text.pieces[place + 1 : place + 3])
+            yield piece, before.rpartition("\n")[2], after
+        before = (before + piece.text)[-400:]
 
 
 def constants_in(texts: Sequence[KernelText]) -> dict[str, HostNumber]:
@@ -346,56 +291,26 @@ def constants_in(texts: Sequence[KernelText]) -> dict[str, HostNumber]:
     outside of directives and quotes, and if no text has the word otherwise.
     """
     found: dict[str, HostNumber] = {}
-    refused: set[str] = set()
-    words: set[str] = set()
+    refused = set(CPP_WORDS | _NAMES_OF_CUDAMM)
     for text in texts:
-        around = "".join(piece.text if not piece.name else "\0" for piece in text.pieces)
-        words.update(re.findall(r"[A-Za-z_]\w*", around))
-        before = ""
-        for place, piece in enumerate(text.pieces):
+        around = "".join("\0" if piece.name else piece.text for piece in text.pieces)
+        refused.update(re.findall(r"[A-Za-z_]\w*", around))
+        for piece, line, after in _inserted(text):
+            is_code = not re.search(r"[\w.$]$|[#\"]", line) and not re.match(r"[\w.]", after)
             if piece.name and piece.number:
-                after = "".join(inner.text for inner in text.pieces[place + 1 : place + 3])
-                line = before.rpartition("\n")[2]
-                is_word = not re.search(r"[\w.$]$", line) and not re.match(r"[\w.]", after)
-                is_code = is_word and "#" not in line and '"' not in line
                 same = found.setdefault(piece.name, piece.number).value == piece.number.value
-                if not (is_code and same):
-                    refused.add(piece.name)
-            before = (before + piece.text)[-400:]
-    return {name: found[name] for name in found.keys() - refused - words - CPP_WORDS - _NAMES_OF_CUDAMM}
+                refused |= set() if is_code and same else {piece.name}
+    return {name: number for name, number in found.items() if name not in refused}
 
 
 def defined_numbers(texts: Sequence[KernelText]) -> dict[str, str]:
     """Return the macro or constant that texts define as a number of the program, by the number's C++."""
     found: dict[str, str] = {}
-    for text in texts:
-        before = ""
-        for place, piece in enumerate(text.pieces):
-            line = before.rpartition("\n")[2]
-            defined = re.search(r"(?:#\s*define|\bint|\bconstexpr)\s+(\w+)\s*(?:=\s*)?\(?$", line)
-            after = "".join(inner.text for inner in text.pieces[place + 1 : place + 3])
-            if piece.number and defined and re.match(r"\s*(?:\)?\s*(?:\n|;|//|/\*)|$)", after):
-                found.setdefault(piece.number.text, defined[1])
-            before = (before + piece.text)[-400:]
+    for piece, line, after in (each for text in texts for each in _inserted(text)):
+        defined = re.search(r"(?:#\s*define|\bint|\bconstexpr)\s+(\w+)\s*(?:=\s*)?\(?$", line)
+        if piece.number and defined and re.match(r"\s*(?:\)?\s*(?:\n|;|//|/\*)|$)", after):
+            found.setdefault(piece.number.text, defined[1])
     return found
-
-
-def placed(texts: Sequence[tuple[KernelText, Mapping[str, HostNumber]]], program: str) -> Placement:
-    """Return C++ source with the texts of kernels in it, each line with the number that it has in its file.
-
-    Args:
-        texts: with the constants of each.
-        program: name of the Python file.
-    """
-    placement = Placement(program)
-    for text, constants in texts:
-        definitions = [f"static constexpr int {name} = {number.value};" for name, number in constants.items()]
-        if definitions:
-            placement.add(" ".join(definitions) + "\n", 0, "")
-        for piece in text.pieces:
-            placement.add(piece.name if piece.name in constants else piece.text, piece.line, piece.file)
-        placement.add("\n", 0, "")
-    return placement
 
 
 class Placement:
@@ -409,6 +324,15 @@ class Placement:
         self._program = program
         self._file, self._line = "", 1
         self._is_line_begun = False
+
+    def add_text(self, text: KernelText, constants: Mapping[str, HostNumber]) -> None:
+        """Add the text of kernels, with definitions of its constants before it."""
+        for name, number in constants.items():
+            self.add(f"static constexpr int {name} = {number.value}; ", 0, "")
+        self.add("\n" * bool(constants), 0, "")
+        for piece in text.pieces:
+            self.add(piece.name if piece.name in constants else piece.text, piece.line, piece.file)
+        self.add("\n", 0, "")
 
     def add(self, text: str, line: int, file: str) -> None:
         """Add a text that begins in a line of a file; 0 for one that follows what is there."""

@@ -1,0 +1,353 @@
+"""What expressions of a Python program stand for: numbers, texts, arrays, kernels, functions, objects."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from cudamm.source.python_text import CPP_WORDS, HostNumber, KernelText
+
+LARGEST_NUMBER = 2**62
+
+Value = object
+"""A number, a text, a tuple or dict of values, None of Python as NOTHING, or one of the classes below."""
+
+NOTHING = "None"
+"""What stands for Python's None; texts are KernelText, not str."""
+
+FOR_USER = HostNumber("atoi(argv[1])")
+"""A number that the program's user passes."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A value that is not known.
+
+    Attributes:
+        name: the variable that has it; empty if none has.
+        node: the expression whose value is not known; None for others.
+    """
+
+    name: str = ""
+    node: ast.AST | None = field(default=None, compare=False)
+
+    @property
+    def what(self) -> str:
+        """Return the beginning of the expression, for messages."""
+        try:
+            text = " ".join(ast.unparse(self.node).split()) if self.node else self.name
+        except (RecursionError, ValueError):
+            return "an expression"
+        return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+@dataclass(frozen=True)
+class Library:
+    """What the program imports, such as `numpy.zeros`, or a name that it uses without defining it."""
+
+    path: str
+
+
+@dataclass
+class HostArray:
+    """An array of the program, on either side.
+
+    Attributes:
+        shape: its extents; None if they are not known.
+        size_bytes: of memory without a shape; None if it is not known.
+        is_zero: whether the program fills it with zeros.
+        name: the variable that has it; empty if none has.
+    """
+
+    shape: tuple[HostNumber, ...] | None = None
+    size_bytes: HostNumber | None = None
+    is_zero: bool = False
+    name: str = ""
+
+
+@dataclass
+class Module:
+    """An object with the kernels of a text, which a line of the program makes."""
+
+    line: int
+    text: Value
+
+    @property
+    def source(self) -> KernelText:
+        """Return the text; an empty one if it is not known."""
+        return self.text if isinstance(self.text, KernelText) else KernelText(())
+
+
+@dataclass
+class Kernel:
+    """A kernel of a module; `block` is the one that `prepare` gets in programs for old versions of PyCUDA."""
+
+    module: Module
+    name: str
+    block: Value = None
+
+
+@dataclass(frozen=True)
+class Template:
+    """A `string.Template`."""
+
+    text: KernelText
+
+
+@dataclass(frozen=True)
+class NamedFile:
+    """An open file, or the path of one."""
+
+    path: str
+
+
+@dataclass
+class Frame:
+    """The names of a module, a class or a function that runs.
+
+    Attributes:
+        names: with their values.
+        outer: where other names are looked up; None for a module.
+        of_module: the names that the function declares as `global`.
+        returned: what the function returns, once for each `return`.
+        conditions: C++ for what the program asserts of its numbers.
+    """
+
+    names: dict[str, Value] = field(default_factory=dict)
+    outer: Frame | None = None
+    of_module: set[str] = field(default_factory=set)
+    returned: list[Value] = field(default_factory=list)
+    conditions: list[str] = field(default_factory=list)
+
+    def find(self, name: str) -> Value | None:
+        """Return the value of a name; None if no frame has it."""
+        frame: Frame | None = self
+        while frame:
+            if name in frame.names:
+                return frame.names[name]
+            frame = frame.outer
+        return None
+
+    def bind(self, name: str, value: Value) -> None:
+        """Give a name its value."""
+        frame = self
+        while name in self.of_module and frame.outer:
+            frame = frame.outer
+        frame.names[name] = value
+
+
+@dataclass(frozen=True, eq=False)
+class Class:
+    """A class of the program, with the frame that it is defined in."""
+
+    names: dict[str, Value]
+    frame: Frame
+    bases: tuple[Value, ...] = ()
+
+    def find(self, name: str) -> Value | None:
+        """Return the value of a name of the class, or of a class that it extends."""
+        found = (each.find(name) for each in self.bases if isinstance(each, Class))
+        return self.names[name] if name in self.names else next((each for each in found if each), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """An object, or the options of a command line."""
+
+    of: Class | None
+    names: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of the program.
+
+    Attributes:
+        node: its definition.
+        frame: that it is defined in.
+        owner: the object or class of a method; None for others.
+    """
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    frame: Frame
+    owner: Value = None
+
+    @property
+    def decorators(self) -> set[str]:
+        """Return the last names of its decorators, such as `staticmethod`."""
+        return {ast.unparse(each).rpartition(".")[2] for each in getattr(self.node, "decorator_list", ())}
+
+    @property
+    def parameters(self) -> list[ast.arg]:
+        """Return its parameters, without `*args` and `**options`."""
+        given = self.node.args
+        return [*given.posonlyargs, *given.args, *given.kwonlyargs]
+
+    @property
+    def defaults(self) -> dict[str, ast.expr]:
+        """Return the default values of its parameters."""
+        given = self.node.args
+        names = [each.arg for each in (*given.posonlyargs, *given.args)]
+        keywords = zip((each.arg for each in given.kwonlyargs), given.kw_defaults, strict=False)
+        found = dict(zip(reversed(names), reversed(given.defaults), strict=False))
+        return found | {name: value for name, value in keywords if value}
+
+
+@dataclass
+class Variables:
+    """The variables that a C++ function needs for the numbers of the program.
+
+    Attributes:
+        values: C++ for each, in an order in which each is declared before it is used.
+        unknown: those whose values are not known, with the expressions that would have them.
+    """
+
+    values: dict[str, HostNumber] = field(default_factory=dict)
+    unknown: dict[str, ast.AST | None] = field(default_factory=dict)
+
+    def declare(self, name: str, number: HostNumber) -> HostNumber:
+        """Return a number as the variable of a name."""
+        name = plain_name = cpp_name(name)
+        number_of_names = 1
+        if number.text == name:
+            return number
+        while name in self.unknown or self.values.setdefault(name, number) != number:
+            number_of_names += 1
+            name = f"{plain_name}{number_of_names}"
+        return replace(number, text=name)
+
+    def number(self, value: Value) -> HostNumber | None:
+        """Return a value as a number, of which only the name may be known; None if it is none."""
+        if isinstance(value, HostNumber):
+            return value
+        name = value.path if isinstance(value, Library) else value.name if isinstance(value, Unknown) else ""
+        if not name:
+            return None
+        name = cpp_name(name)
+        if name not in self.values:
+            self.unknown.setdefault(name)
+        return HostNumber(name)
+
+    def shape_of(self, array: Value) -> tuple[HostNumber, ...] | None:
+        """Return the extents of an array; those of one that is not known by their names."""
+        if isinstance(array, HostArray):
+            return array.shape
+        name = array.name if isinstance(array, Unknown) else ""
+        rows, columns = self.number(Unknown(f"{name}_rows")), self.number(Unknown(f"{name}_cols"))
+        return (rows, columns) if name and rows and columns else None
+
+    def named(self, name: str, value: Value) -> Value:
+        """Return a value as what a variable has."""
+        if isinstance(value, HostNumber):
+            return self.declare(name, value)
+        if isinstance(value, Unknown) and not value.name.isidentifier():
+            name = plain_name = cpp_name(name)
+            number_of_names = 1
+            while name in self.values or self.unknown.setdefault(name, value.node) is not value.node:
+                number_of_names += 1
+                name = f"{plain_name}{number_of_names}"
+            return Unknown(name, value.node)
+        if not isinstance(value, HostArray):
+            return value
+        name, shape = cpp_name(name), value.shape
+        if shape and len(shape) == 2:  # numbers get names, so that they are known as sizes
+            shape = self._extent(f"{name}_rows", shape[0]), self._extent(f"{name}_cols", shape[1])
+        return replace(value, name=name, shape=shape)
+
+    def _extent(self, name: str, number: HostNumber) -> HostNumber:
+        """Return an extent as a variable; an expression that another variable has already as that one."""
+        if number.text.isidentifier():
+            return number
+        same = (each for each, value in self.values.items() if value == number)
+        known = None if number.text.isdigit() else next(same, None)
+        return replace(number, text=known) if known else self.declare(name, number)
+
+
+def cpp_name(name: str) -> str:
+    """Return a name that C++ can have for a name of Python."""
+    name = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return f"of_{name}" if name in CPP_WORDS or not name or name[0].isdigit() else name
+
+
+_OPERATORS: dict[type[ast.AST], tuple[str, Callable[[float, float], float]]] = {
+    ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul),
+    ast.FloorDiv: ("/", operator.floordiv), ast.Mod: ("%", operator.mod), ast.Div: ("/", operator.truediv),
+    ast.LShift: ("<<", operator.lshift), ast.RShift: (">>", operator.rshift), ast.Pow: ("**", operator.pow),
+    ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne), ast.Lt: ("<", operator.lt),
+    ast.LtE: ("<=", operator.le), ast.Gt: (">", operator.gt), ast.GtE: (">=", operator.ge),
+}  # fmt: skip
+
+
+def combined(a: HostNumber | None, sign: ast.AST, b: HostNumber | None) -> HostNumber | None:
+    """Return the result of an operation; None if a number is not known or C++ has no such operation."""
+    text, compute = _OPERATORS.get(type(sign), ("", operator.add))
+    if a is None or b is None or not text:
+        return None
+    value: int | float | None = None
+    is_whole, is_growing = a.is_whole and b.is_whole, isinstance(sign, ast.Pow | ast.LShift | ast.RShift)
+    if a.value is not None and b.value is not None and not (is_growing and (abs(a.value) > 1 << 20)):
+        with contextlib.suppress(ArithmeticError, TypeError, ValueError):
+            value = None if is_growing and not 0 <= b.value <= 62 else _usable(compute(a.value, b.value))
+    if isinstance(sign, ast.Pow):
+        square = HostNumber(f"({a.text} * {a.text})", value) if is_whole and b.text == "2" else None
+        return square or (HostNumber(str(value), value, is_whole) if value is not None else None)
+    if isinstance(sign, ast.Div):
+        return HostNumber(f"((double)({a.text}) / {b.text})", value, False)
+    if isinstance(sign, ast.FloorDiv) and not is_whole:
+        return HostNumber(f"floor({a.text} / {b.text})", value, False)
+    return HostNumber(f"({a.text} {text} {b.text})", value, is_whole)
+
+
+def _usable(value: float) -> int | float | None:
+    is_usable = isinstance(value, int | float) and math.isfinite(value) and abs(value) < LARGEST_NUMBER
+    return int(value) if isinstance(value, bool) else value if is_usable else None
+
+
+def constant(number: float) -> HostNumber | None:
+    """Return a number that the program's text has; None if it is too large."""
+    value = _usable(number)
+    return None if value is None else HostNumber(str(value), value, isinstance(value, int))
+
+
+def rounded_up(number: HostNumber | None, step: HostNumber | None) -> HostNumber | None:
+    """Return a quotient of whole numbers that is rounded up."""
+    if number is None or step is None or not (number.is_whole and step.is_whole):
+        return None
+    value = None
+    if isinstance(number.value, int) and isinstance(step.value, int) and step.value:
+        value = -(-number.value // step.value)
+    return HostNumber(f"(({number.text} + {step.text} - 1) / {step.text})", value)
+
+
+def truth(value: Value) -> bool | None:
+    """Return whether a condition holds; None if that is not known.
+
+    A remainder is not known, because it is another one for other sizes.
+    """
+    if isinstance(value, HostNumber):
+        return None if value.value is None or "%" in value.text else bool(value.value)
+    if isinstance(value, KernelText):
+        return bool(str(value))
+    if isinstance(value, tuple | dict):
+        return bool(value)
+    return False if value is NOTHING else None if isinstance(value, Unknown | Library) else True
+
+
+def chosen(test: Value, then: Value, other: Value) -> Value | None:
+    """Return `then if test else other`, of a test that is not decided; None if the value is not known."""
+    if then == other or other is NOTHING:
+        return then
+    if then is NOTHING:
+        return other
+    if not (isinstance(test, HostNumber) and isinstance(then, HostNumber) and isinstance(other, HostNumber)):
+        return None
+    if "argc" in test.text:  # the program is read as if its user passed nothing
+        return then if other.value is None else other
+    known = None if test.value is None else then.value if test.value else other.value
+    text = f"({test.text} ? {then.text} : {other.text})"
+    return HostNumber(text, known, then.is_whole and other.is_whole)

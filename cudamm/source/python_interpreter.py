@@ -72,14 +72,6 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 class Interpreter:
     """Follows one program.
 
-    Attributes:
-        variables: the numbers of the program.
-        modules: the objects with kernels that it makes.
-        texts: the texts with kernels that it gives to variables and functions.
-        launches: of kernels, each the first of its call.
-        calls: the functions of libraries that it calls, with their lines.
-        decorated: its functions with decorators, with the full names of these.
-
     Args:
         program: the program's text.
         read: returns the text of a file that the program names, or raises UsageError.
@@ -89,17 +81,18 @@ class Interpreter:
     def __init__(self, program: str, read: Callable[[str, ast.AST], KernelText], is_python_2: bool) -> None:
         self.variables = Variables()
         self.modules: list[Module] = []
-        self.texts: list[Module] = []
-        self.launches: dict[tuple[ast.Call, str, str], Launch] = {}
-        self.calls: list[tuple[str, ast.Call]] = []
-        self.decorated: list[tuple[FunctionNode, str]] = []
+        self.texts: list[
+            Module
+        ] = []  # the texts with kernels that the program gives to variables and functions
+        self.launches: dict[tuple[ast.Call, str, str], Launch] = {}  # the first of each call
+        self.calls: list[Call] = []  # of libraries
+        self.decorated: list[tuple[FunctionNode, str]] = []  # functions, with the names of their decorators
         self._lines, self._read, self._is_python_2 = program.split("\n"), read, is_python_2
         self._frames = [Frame()]
-        self._instances: dict[Class | None, Instance] = {}
-        self._all_instances: list[Instance] = []
-        self._functions: list[tuple[Function, Class | None]] = []
+        self._instances: list[Instance] = []
+        self._functions: list[tuple[Function, Class | None]] = []  # with the classes of methods
         self._entered: set[ast.AST] = set()
-        self._options: dict[str, Value] = {}
+        self._options: dict[str, Value] = {}  # of the command line, with their default values
         self._depth = self._steps = 0
 
     def run(self, tree: ast.Module) -> None:
@@ -107,7 +100,8 @@ class Interpreter:
         self._block(tree.body)
         for function, of in self._functions:  # which following them extends
             if function.node not in self._entered:
-                owner = self._instances.get(of) or (self._instance(of, None) if of else None)
+                made = (each for each in self._instances if each.of is of)
+                owner = (next(made, None) or self._instance(of, None)) if of else None
                 self._run(replace(function, owner=owner), None)
 
     @property
@@ -126,8 +120,7 @@ class Interpreter:
             return True
         match node:
             case ast.Expr(value=value):
-                ended = self.value(value)
-                return ended == Library("sys.exit()")
+                return self.value(value) == Library("sys.exit()")
             case ast.Assign(targets=targets, value=value):
                 found = self.value(value)
                 for target in targets:
@@ -192,24 +185,23 @@ class Interpreter:
         self._frame.bind(node.name, of)
 
     def _assign(self, target: ast.expr, value: Value) -> None:
+        self._note(value, target)
         match target:
             case ast.Name(id=name):
-                self._note(value, target)
                 self._frame.bind(name, self.variables.named(name, value))
             case ast.Attribute(value=owner, attr=name):
                 of = self.value(owner)
-                self._note(value, target)
                 if isinstance(of, Instance | Class):
                     of.names[name] = self.variables.named(name, value)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                for place, each in enumerate(targets):
+                for number, each in enumerate(targets):
                     is_known = isinstance(value, tuple) and len(value) == len(targets)
-                    part = element(value, constant(place)) if is_known else None
+                    part = element(value, constant(number)) if is_known else None
                     self._assign(each, Unknown(node=each) if part is None else part)
             case ast.Subscript(value=owner, slice=key):
-                changed, name = self.value(owner), self.value(key)
-                if isinstance(changed, dict) and isinstance(name, KernelText):
-                    self._assign(owner, changed | {str(name): value})
+                changed, place = self.value(owner), self.value(key)
+                if isinstance(changed, dict) and isinstance(place, KernelText):
+                    self._assign(owner, changed | {str(place): value})
 
     def _note(self, value: Value, node: ast.expr) -> None:
         """Note a text with kernels."""
@@ -232,7 +224,7 @@ class Interpreter:
 
     def _either(self, test: Value, blocks: Sequence[Sequence[ast.AST]]) -> bool:
         """Follow each of several blocks, one of which the program executes."""
-        spaces = [*(frame.names for frame in self._frames), *(each.names for each in self._all_instances)]
+        spaces = [*(frame.names for frame in self._frames), *(each.names for each in self._instances)]
         before = [dict(names) for names in spaces]
         outcomes: list[list[dict[str, Value]]] = []
         for block in blocks:
@@ -247,18 +239,19 @@ class Interpreter:
                 values = [each[name] for each in after if name in each]
                 merged: Value | None = values[0]
                 for value in values[1:]:
-                    merged = chosen(test, merged, value) if merged is not None else None
-                is_new = merged is None or any(merged is not value and merged != value for value in values)
-                merged = Unknown() if merged is None else merged
-                names[name] = self.variables.named(name, merged) if is_new else values[0]
+                    merged = None if merged is None else chosen(test, merged, value)
+                is_old = any(merged is value for value in values)
+                names[name] = merged if is_old else self.variables.named(name, merged or Unknown())
         return not outcomes
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While) -> bool:
         elements = None if isinstance(node, ast.While) else self._elements(node.iter)
-        if elements is None:  # what the loop adds to is not known, because the number of its rounds is not
+        if elements is None:  # the number of rounds is not known, nor what each of them adds to
             for each in ast.walk(node):
                 if isinstance(each, ast.AugAssign):
                     self._assign(each.target, Unknown(node=each))
+                elif isinstance(each, ast.Assign) and isinstance(each.value, ast.BinOp):
+                    self._assign(each.targets[0], Unknown(node=each))
             elements = [Unknown(node=node)]
         for value in elements:
             if not isinstance(node, ast.While):
@@ -286,9 +279,15 @@ class Interpreter:
             value = self._expression(node)
         finally:
             self._depth -= 1
-        if value is None or (isinstance(value, HostNumber) and len(value.text) > LONGEST_EXPRESSION):
-            return Unknown(node=node)
-        return value
+        size = (
+            len(value.text)
+            if isinstance(value, HostNumber)
+            else len(value)
+            if isinstance(value, tuple)
+            else 0
+        )
+        is_long = isinstance(value, KernelText) and value.is_too_long
+        return Unknown(node=node) if value is None or size > LONGEST_EXPRESSION or is_long else value
 
     def _number(self, node: ast.expr) -> HostNumber | None:
         return self.variables.number(self.value(node))
@@ -417,12 +416,9 @@ class Interpreter:
                 holds = truth(value)
                 decided = None if holds is None else constant(not holds)
                 return decided or combined(self.variables.number(value), ast.Eq(), constant(0))
-        number = self._number(node.operand)
-        if number is None or not isinstance(node.op, ast.USub):
-            return number if isinstance(node.op, ast.UAdd) else None
-        return HostNumber(
-            f"(-{number.text})", None if number.value is None else -number.value, number.is_whole
-        )
+            case ast.UnaryOp(ast.USub(), operand):
+                return combined(constant(0), ast.Sub(), self._number(operand))
+        return None
 
     def _compared(self, a: Value, sign: ast.cmpop, b: Value) -> Value | None:
         is_text = isinstance(a, KernelText) and isinstance(b, KernelText)
@@ -434,18 +430,16 @@ class Interpreter:
 
     def _joint(self, node: ast.BoolOp) -> Value | None:
         """Return the value of `a and b` or `a or b`."""
-        is_and, left = isinstance(node.op, ast.And), []
+        is_and, undecided = isinstance(node.op, ast.And), list[str]()
         for each in node.values:
             value = self.value(each)
-            holds = truth(value)
-            if holds is None:
-                left.append(self.variables.number(value))
-            elif holds != is_and or each is node.values[-1]:
-                return value if not left else None
-        texts = [number.text for number in left if number]
-        return (
-            HostNumber(f"({(' && ' if is_and else ' || ').join(texts)})") if len(texts) == len(left) else None
-        )
+            holds, number = truth(value), self.variables.number(value)
+            if holds is not None and (holds != is_and or each is node.values[-1]):
+                return None if undecided else value
+            if holds is None and number is None:
+                return None
+            undecided += [number.text] if holds is None and number else []
+        return HostNumber(f"({(' && ' if is_and else ' || ').join(undecided)})")
 
     def _attribute(self, owner: Value, name: str, node: ast.expr) -> Value | None:
         match owner:
@@ -466,7 +460,7 @@ class Interpreter:
             return self._of_array(owner, name)
         if name == "T" and isinstance(owner, HostArray):
             return replace(owner, shape=owner.shape[::-1] if owner.shape else None)
-        call = Call(name, owner, [], {}, ast.Call(node, [], []), self.variables, self._read)
+        call = Call(name, owner, [], {}, 0, self.variables)
         same = method_value(call) if isinstance(owner, HostArray | Unknown) else None
         named = Unknown(f"{owner.name}.{name}") if isinstance(owner, Unknown) and owner.name else None
         return named if same is None else same
@@ -475,13 +469,12 @@ class Interpreter:
         shape = self.variables.shape_of(array)
         if name == "itemsize":
             return HostNumber("sizeof(float)")
-        if shape is None or name == "shape":
-            return shape
-        if isinstance(array, Unknown):
-            return None
-        total = HostNumber("sizeof(float)") if name == "nbytes" else constant(1)
-        for number in shape:
-            total = number if total == constant(1) else combined(number, ast.Mult(), total)
+        if name == "shape" or shape is None or isinstance(array, Unknown):
+            return shape if name == "shape" else None
+        factors = [*shape, HostNumber("sizeof(float)")] if name == "nbytes" else shape
+        total: HostNumber | None = factors[0]
+        for factor in factors[1:]:
+            total = combined(total, ast.Mult(), factor)
         return total
 
     def _subscript(self, owner: Value, key: Value) -> Value | None:
@@ -500,8 +493,7 @@ class Interpreter:
         others = keywords.pop("", None)  # **options
         keywords |= others if isinstance(others, dict) else {}
         name = called.path.rpartition(".")[2] if isinstance(called, Library) else name
-        call = Call(name, owner, list(given or ()), keywords, node, self.variables, self._read,
-                    given is not None, self._options)  # fmt: skip
+        call = Call(name, owner, list(given or ()), keywords, node.lineno, self.variables)
         for value in (*call.arguments, *keywords.values()):
             self._note(value, node)
         if isinstance(called, Function):
@@ -509,7 +501,7 @@ class Interpreter:
         if isinstance(called, Class):
             return self._instance(called, call)
         kernel = called if isinstance(called, Kernel) else owner if isinstance(owner, Kernel) else None
-        launch = launch_of(kernel, call, self._frames) if kernel and call.is_whole else None
+        launch = launch_of(kernel, call, self._frames) if kernel and given is not None else None
         if kernel and launch:
             self.launches.setdefault((node, str(kernel.module.text), kernel.name), launch)
             return NOTHING
@@ -517,29 +509,33 @@ class Interpreter:
             made = module_of(call)
             self.modules += [made.module if isinstance(made, Kernel) else made] if made else []
             return made
-        if name in ("locals", "globals", "vars"):
-            return dict(self._frames[0 if name == "globals" else -1].names)
-        if name in ("exit", "_exit", "quit"):
-            return Library("sys.exit()")
-        if name == "append" and isinstance(owner, tuple) and isinstance(node.func, ast.Attribute):
-            self._assign(node.func.value, (*owner, *call.arguments))
-        if name == "add_argument":
-            self._add_option(call)
-        self.calls.append((name, node))
+        match name, owner:
+            case "locals" | "globals" | "vars", _:
+                return dict(self._frames[0 if name == "globals" else -1].names)
+            case "exit" | "_exit" | "quit", _:
+                return Library("sys.exit()")
+            case "append", tuple() if isinstance(node.func, ast.Attribute):
+                self._assign(node.func.value, (*owner, *call.arguments))
+            case "read" | "read_text" | "read_bytes", NamedFile(path=path):
+                return self._read(path, node)
+            case "add_argument", _:
+                names = [
+                    str(each)
+                    for each in (*call.arguments, keywords.get("dest"))
+                    if isinstance(each, KernelText)
+                ]
+                option = "".join(names[-1:]).lstrip("-").replace("-", "_")
+                self._options[option] = self.variables.named(option, keywords.get("default", FOR_USER))
+            case "parse_args", _:
+                return Instance(None, self._options)
+        self.calls.append(call)
         found = None if owner is None or isinstance(called, Library) else method_value(call)
         return library_value(call) if found is None else found
-
-    def _add_option(self, call: Call) -> None:
-        """Note an option of the command line, with its default value."""
-        names = [str(each) for each in call.arguments if isinstance(each, KernelText)]
-        name = str(call.keywords.get("dest") or (names[-1] if names else "")).lstrip("-").replace("-", "_")
-        self._options[name] = self.variables.named(name, call.keywords.get("default", FOR_USER))
 
     def _instance(self, of: Class, call: Call | None) -> Instance:
         """Return an object of a class."""
         made = Instance(of)
-        self._instances.setdefault(of, made)
-        self._all_instances.append(made)
+        self._instances.append(made)
         begin = of.find("__init__")
         if isinstance(begin, Function):
             self._run(replace(begin, owner=made), call)
@@ -553,11 +549,10 @@ class Interpreter:
             return None
         frame = Frame(outer=function.frame)
         arguments = [*([] if function.owner is None else [function.owner]), *(call.arguments if call else [])]
-        for place, parameter in enumerate(function.parameters):
+        for place, (parameter, default) in enumerate(function.parameters):
             value = arguments[place] if place < len(arguments) else None
             value = call.keywords.get(parameter.arg, value) if call else value
-            if value is None and parameter.arg in function.defaults:
-                value = self.value(function.defaults[parameter.arg])
+            value = self.value(default) if value is None and default else value
             value = Unknown(node=parameter) if value is None else value
             frame.names[parameter.arg] = self.variables.named(parameter.arg, value)
         if node.args.vararg and call:

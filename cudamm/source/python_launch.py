@@ -89,7 +89,7 @@ def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | N
     launched = f"{kernel.name}<<<{', '.join(configuration)}>>>({texts});"
     conditions = [text for frame in frames for text in frame.conditions]
     code = " ".join([*dict.fromkeys(conditions), *_allocations(arguments), launched])
-    return Launch(kernel, call.node.lineno, code)
+    return Launch(kernel, call.line, code)
 
 
 def _extents(value: Value, variables: Variables, what: str) -> str:

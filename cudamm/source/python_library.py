@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import posixpath
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import cast
 
-from cudamm.source.python_text import HostNumber, KernelText, filled, number_text, plain
+from cudamm.source.python_text import LONGEST_TEXT, HostNumber, KernelText, filled, number_text, plain
 from cudamm.source.python_values import (
     FOR_USER,
     HostArray,
-    Instance,
     Kernel,
     Library,
     Module,
@@ -38,47 +37,37 @@ MODULES = {
 _OPTIONS = ("options", "extra_cuda_cflags")
 
 _WORDS = """
-same array asarray ascontiguousarray asfortranarray asanyarray to_gpu to_gpu_async to_device In Out InOut astype
-same copy get set data_ptr contiguous cuda to float half double bfloat16 gpudata data ptr ravel flatten from_numpy
-same tensor squeeze view
-made zeros empty ones full rand randn random random_sample standard_normal eye identity pagelocked_empty uniform
-made pagelocked_zeros managed_empty managed_zeros normal randint integers
+same array asarray ascontiguousarray asfortranarray asanyarray to_gpu to_gpu_async to_device In Out InOut
+same astype copy get set data_ptr contiguous cuda to float half double bfloat16 gpudata data ptr ravel flatten
+same from_numpy tensor squeeze view
+given In Out InOut to_gpu to_device asarray
+made zeros empty ones full rand randn random random_sample standard_normal eye identity uniform normal randint
+made integers pagelocked_empty pagelocked_zeros managed_empty managed_zeros
 whole int int32 int64 uint32 uint64 int16 uint16 int8 uint8 intc uintc int_ intp c_int c_uint c_int32 c_size_t
 real float float32 float64 float16 single double c_float c_double
 text dedent strip lstrip rstrip encode decode cleandoc expandtabs
 path abspath realpath expanduser Path resolve absolute str fspath open
 """
 _KINDS = {(line.partition(" ")[0], name) for line in _WORDS.splitlines() for name in line.split()[1:]}
-"""What names of functions, methods and attributes return, wherever they are: the `same` array, one `made` of a
-shape, a `whole` or `real` number, the same `text`, the same `path`."""
+"""What functions, methods and attributes of these names return, wherever they are.
+
+The `same` array, also if the array is not known but `given` to a kernel; an array `made` of a shape; a
+`whole` or `real` number; the same `text`; the same `path`.
+"""
 
 _DIVISION = re.compile(r"ceil_?div|div_?ceil|cdiv|div_?up|iceil", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call.
+    """A call in a line of the program."""
 
-    Attributes:
-        name: the last part of the name of what is called.
-        owner: the value whose method it is; None for functions, also those of a library.
-        arguments: the values that it gets.
-        keywords: those that it gets by name.
-        node: the call in the program.
-        variables: of the program.
-        read: returns the text of a file that the program names.
-        is_whole: False if it has arguments that are not known.
-    """
-
-    name: str
-    owner: Value
+    name: str  # the last part of the name of what is called
+    owner: Value  # whose method it is; for a function of a library, the library
     arguments: list[Value]
     keywords: dict[str, Value]
-    node: ast.Call
+    line: int
     variables: Variables
-    read: Callable[[str, ast.AST], KernelText]
-    is_whole: bool = True
-    options: dict[str, Value] = field(default_factory=dict)
 
     @property
     def first(self) -> Value | None:
@@ -107,7 +96,7 @@ def module_of(call: Call) -> Module | Kernel | None:
         if is_definition and isinstance(text, KernelText):
             define = option.with_replaced("-D", plain("#define ")).with_replaced("=", plain(" "))
             text = define + plain("\n") + text
-    module = Module(call.node.lineno, text)
+    module = Module(call.line, text)
     name = call.argument(1, "name")
     return module if call.name != "RawKernel" else Kernel(module, str(name)) if name else None
 
@@ -123,13 +112,11 @@ def method_value(call: Call) -> Value | None:
             return owner
         case KernelText() | Template():
             return _text_method(owner, call)
-        case NamedFile(path=path):
-            if name in ("read", "read_text", "read_bytes"):
-                return call.read(path, call.node)
-            return owner if ("path", name) in _KINDS else None
+        case NamedFile() if ("path", name) in _KINDS:
+            return owner
         case dict() if name in ("items", "values", "get"):
             if name == "get":
-                return owner.get(str(first), call.argument(1, "default"))
+                return cast("Value", owner.get(str(first), call.argument(1, "default")))
             pairs = tuple((plain(key), value) for key, value in owner.items())
             return pairs if name == "items" else tuple(owner.values())
         case HostArray() | Unknown():
@@ -147,7 +134,8 @@ def _text_method(owner: KernelText | Template, call: Call) -> Value | None:
     if call.name == "replace" and len(call.arguments) >= 2:
         old, new = call.arguments[:2]
         is_known = isinstance(old, KernelText) and isinstance(new, KernelText)
-        return owner.with_replaced(str(old), new) if is_known else None  # type: ignore[arg-type]
+        is_short = str(owner).count(str(old)) * len(str(new)) < LONGEST_TEXT
+        return owner.with_replaced(str(old), new) if is_known and is_short else None  # type: ignore[arg-type]
     if call.name == "join":
         return joined(first, owner)
     return owner if ("text", call.name) in _KINDS else None
@@ -186,9 +174,8 @@ def is_zero(value: Value) -> bool:
 def element(value: Value, index: Value) -> Value | None:
     """Return an element of a tuple; None if it is not known."""
     place = index.value if isinstance(index, HostNumber) else None
-    if isinstance(value, tuple) and isinstance(place, int) and -len(value) <= place < len(value):
-        return value[place]  # type: ignore[no-any-return]
-    return None
+    is_known = isinstance(value, tuple) and isinstance(place, int) and -len(value) <= place < len(value)
+    return cast("Value", value[place]) if is_known else None  # type: ignore[index]
 
 
 def library_value(call: Call) -> Value | None:
@@ -218,13 +205,9 @@ def _text(call: Call) -> KernelText | Template | None:
         return number_text(first)
     if not isinstance(first, KernelText):
         return None
-    return (
-        Template(first)
-        if call.name == "Template"
-        else first
-        if call.name == "str" or ("text", call.name) in _KINDS
-        else None
-    )
+    if call.name == "Template":
+        return Template(first)
+    return first if call.name == "str" or ("text", call.name) in _KINDS else None
 
 
 def _array(call: Call) -> HostArray | Unknown | None:
@@ -233,9 +216,7 @@ def _array(call: Call) -> HostArray | Unknown | None:
         return HostArray(size_bytes=call.variables.number(first))
     if {("same", name), ("real", name)} & _KINDS and isinstance(first, HostArray):
         return replace(first, is_zero=first.is_zero and name != "Out")
-    if name in ("In", "Out", "InOut", "to_gpu", "to_device", "asarray") and isinstance(
-        first, Unknown | Library
-    ):
+    if ("given", name) in _KINDS and isinstance(first, Unknown | Library):
         return first if isinstance(first, Unknown) else Unknown(first.path)
     if name.endswith("_like") and isinstance(first, HostArray | Unknown):
         return HostArray(call.variables.shape_of(first), is_zero=name == "zeros_like")
@@ -278,12 +259,11 @@ def _number(call: Call) -> HostNumber | None:
 
 
 def _length(call: Call) -> HostNumber | None:
-    first = call.first
-    if first == Library("sys.argv"):
+    if call.first == Library("sys.argv"):
         return HostNumber("argc")
-    if isinstance(first, HostArray) and first.shape:
-        return first.shape[0]
-    return constant(len(first)) if isinstance(first, tuple) else None
+    if isinstance(call.first, HostArray) and call.first.shape:
+        return call.first.shape[0]
+    return constant(len(call.first)) if isinstance(call.first, tuple) else None
 
 
 def _counted(call: Call) -> tuple[Value, ...] | HostArray | None:
@@ -315,7 +295,6 @@ _TABLE: dict[str, Callable[[Call], Value | None]] = {
     "list": lambda call: call.first if isinstance(call.first, tuple) else None,
     "input": lambda call: FOR_USER, "raw_input": lambda call: FOR_USER,
     "getenv": lambda call: call.argument(1, "default"),
-    "parse_args": lambda call: Instance(None, call.options),
     "memcpy_htod": _cleared, "memcpy_htod_async": _cleared,
     "memset_d8": _cleared, "memset_d16": _cleared, "memset_d32": _cleared,
 }  # fmt: skip

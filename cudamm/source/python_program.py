@@ -102,7 +102,7 @@ class _Program:
 
     def source(self, entry: str) -> str:
         """Return the whole program as CUDA source."""
-        chosen = self._chosen([module for module in self._modules() if _has_kernels(module)], entry)
+        chosen = self._chosen(self._modules(), entry)
         texts = [module.source for module in chosen]
         constants = constants_in(texts)
         linked = {number.text: name for name, number in constants.items()} | defined_numbers(texts)
@@ -123,24 +123,25 @@ class _Program:
         Raises:
             UsageError: there are none, or none whose text is known.
         """
-        made = self.followed.modules
-        known = [module for module in made if _has_kernels(module)]
-        if not known:  # strings that have kernels, without what they are inserted into
-            texts = [str(module.text) for module in self.followed.texts]
-            known = [
-                module
-                for module in self.followed.texts
-                if not any(str(module.text) != text and str(module.text) in text for text in texts)
-            ]
-        unknown = next((module for module in made if isinstance(module.text, Unknown)), None)
-        if not known and unknown and isinstance(unknown.text, Unknown):
+        made = {str(module.text): module for module in reversed(self.followed.modules)}
+        if not any(map(_has_kernels, made.values())):  # strings with kernels, without those in longer ones
+            texts = {str(module.text): module for module in self.followed.texts}
+            made |= {
+                text: module
+                for text, module in texts.items()
+                if not any(text != other and text in other for other in texts)
+            }
+        known = [module for module in made.values() if _has_kernels(module)]
+        unknown = [module for module in self.followed.modules if isinstance(module.text, Unknown)]
+        if not known and unknown:
+            what = getattr(unknown[0].text, "what", "")
             raise UsageError(
-                f"{self.path}:{unknown.line}: the text of the kernel is not known without running the "
-                f"program ({unknown.text.what}): have the program print the text, and put it into a .cu file"
+                f"{self.path}:{unknown[0].line}: the text of the kernel is not known without running the "
+                f"program ({what}): have the program print the text, and put it into a .cu file"
             )
-        if not any(map(_has_kernels, known)):
+        if not known:
             self._refuse()
-        return list({str(module.text): module for module in reversed(known)}.values())[::-1]
+        return sorted(known, key=lambda module: module.line)
 
     def _file_text(self, name: str, node: ast.AST) -> KernelText:
         """Return the text of a file that the program reads."""
@@ -164,14 +165,14 @@ class _Program:
         Raises:
             UsageError: several modules define the same names, and no kernel is chosen.
         """
+        with_entry = [module for module in modules if entry in kernels_in(str(module.text))]
+        if len(with_entry) > 1:
+            lines = " and ".join(str(module.line) for module in with_entry)
+            raise UsageError(
+                f"{self.path}: lines {lines} compile different texts with a kernel {entry}: put the one to "
+                "look at into a .cu file"
+            )
         if entry:
-            with_entry = [module for module in modules if entry in kernels_in(str(module.text))]
-            if len(with_entry) > 1:
-                lines = " and ".join(str(module.line) for module in with_entry)
-                raise UsageError(
-                    f"{self.path}: lines {lines} compile different texts with a kernel {entry}: put the one "
-                    "to look at into a .cu file"
-                )
             return with_entry or list(modules)
         seen: dict[str, str] = {}
         for module in modules:
@@ -195,13 +196,14 @@ class _Program:
                 if re.search(pattern, decorator):
                     kernel = f"{self.path}:{node.lineno}: {node.name} is a kernel in Python"
                     raise UsageError(f"{kernel}, for {library}; {_IN_CUDA}")
-        for name, call in self.followed.calls:
-            if name in _OTHER_KERNELS:
-                what = f"the text of an {name} is an expression for one element"
-                raise UsageError(f"{self.path}:{call.lineno}: {what}, not a kernel; {_IN_CUDA}")
-            for part in ast.walk(call) if name == "load" else ():
-                if isinstance(part, ast.Constant) and str(part.value).endswith(".cu"):
-                    raise UsageError(f"{self.path} compiles {part.value!s}: give cudamm that file")
+        for call in self.followed.calls:
+            if call.name in _OTHER_KERNELS:
+                what = f"the text of an {call.name} is an expression for one element"
+                raise UsageError(f"{self.path}:{call.line}: {what}, not a kernel; {_IN_CUDA}")
+            sources = call.argument(1, "sources") if call.name == "load" else ()
+            for source in sources if isinstance(sources, tuple) else (sources,):
+                if str(source).endswith(".cu"):
+                    raise UsageError(f"{self.path} compiles {source}: give cudamm that file")
         raise UsageError(
             f"{self.path} contains no CUDA kernel as text (SourceModule, RawKernel, RawModule, load_inline): "
             "name the .py or .cu file with the kernel"

@@ -31,35 +31,23 @@ _NAMES_OF_CUDAMM = frozenset({"A", "B", "C", "element", "accumulator", "result"}
 
 @dataclass(frozen=True)
 class HostNumber:
-    """A number of the program.
+    """A number of the program."""
 
-    Attributes:
-        text: C++ for it, over the variables of the program.
-        value: what it is unless the program's user chooses another; None if this is not known.
-        is_whole: False for floating-point numbers.
-    """
-
-    text: str
-    value: int | float | None = None
-    is_whole: bool = True
+    text: str  # C++ for it, over the variables of the program
+    value: int | float | None = (
+        None  # what it is unless the program's user chooses another; None if not known
+    )
+    is_whole: bool = True  # False for floating-point numbers
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a text.
-
-    Attributes:
-        text: for a number, its digits.
-        line: number of the line that it begins in; 0 if unknown.
-        file: name of the file with that line; empty for the program itself.
-        name: what the program calls a number that it inserts; empty for others.
-        number: that number.
-    """
+    """A part of a text; for a number, its digits."""
 
     text: str
-    line: int = 0
-    file: str = ""
-    name: str = ""
+    line: int = 0  # that it begins in; 0 if unknown
+    file: str = ""  # with that line; empty for the program itself
+    name: str = ""  # what the program calls a number that it inserts
     number: HostNumber | None = None
 
 
@@ -72,6 +60,11 @@ class KernelText:
     def __str__(self) -> str:
         """Return the text as the program has it."""
         return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def is_too_long(self) -> bool:
+        """Return whether the text is longer than those that are built."""
+        return sum(len(piece.text) for piece in self.pieces) > LONGEST_TEXT
 
     def __add__(self, other: KernelText) -> KernelText:
         """Return a text followed by another one."""
@@ -172,10 +165,9 @@ class TextBuilder:
         ]
         return True
 
-    def built(self) -> KernelText | None:
-        """Return the whole text; None if it is too long."""
-        text = KernelText(tuple(self._pieces))
-        return text if sum(len(piece.text) for piece in self._pieces) <= LONGEST_TEXT else None
+    def built(self) -> KernelText:
+        """Return the whole text."""
+        return KernelText(tuple(self._pieces))
 
 
 def filled(template: KernelText, kind: str, values: Mapping[str, object]) -> KernelText | None:
@@ -316,9 +308,6 @@ def defined_numbers(texts: Sequence[KernelText]) -> dict[str, str]:
 class Placement:
     """C++ source whose lines have the numbers that they have in the files of a program."""
 
-    MOST_BLANK = 3000
-    """Number of blank lines above which a directive is written instead."""
-
     def __init__(self, program: str) -> None:
         self.parts: list[str] = []
         self._program = program
@@ -346,7 +335,7 @@ class Placement:
 
     def _go_to(self, line: int, file: str) -> None:
         blank = line - self._line
-        if file == self._file and 0 <= blank <= self.MOST_BLANK:
+        if file == self._file and blank >= 0:
             self.parts.append("\n" * blank)
         else:
             self.parts.append(f"{line_directive(file or self._program, line)}\n")

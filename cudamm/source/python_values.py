@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import itertools
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from cudamm.source.python_text import CPP_WORDS, HostNumber, KernelText
@@ -26,15 +27,10 @@ FOR_USER = HostNumber("atoi(argv[1])")
 
 @dataclass(frozen=True)
 class Unknown:
-    """A value that is not known.
+    """A value that is not known."""
 
-    Attributes:
-        name: the variable that has it; empty if none has.
-        node: the expression whose value is not known; None for others.
-    """
-
-    name: str = ""
-    node: ast.AST | None = field(default=None, compare=False)
+    name: str = ""  # of the variable that has it; empty if none has
+    node: ast.AST | None = field(default=None, compare=False)  # the expression, if there is one
 
     @property
     def what(self) -> str:
@@ -55,19 +51,12 @@ class Library:
 
 @dataclass
 class HostArray:
-    """An array of the program, on either side.
+    """An array of the program, on either side."""
 
-    Attributes:
-        shape: its extents; None if they are not known.
-        size_bytes: of memory without a shape; None if it is not known.
-        is_zero: whether the program fills it with zeros.
-        name: the variable that has it; empty if none has.
-    """
-
-    shape: tuple[HostNumber, ...] | None = None
-    size_bytes: HostNumber | None = None
-    is_zero: bool = False
-    name: str = ""
+    shape: tuple[HostNumber, ...] | None = None  # None if it is not known
+    size_bytes: HostNumber | None = None  # of memory without a shape
+    is_zero: bool = False  # whether the program fills it with zeros
+    name: str = ""  # of the variable that has it; empty if none has
 
 
 @dataclass
@@ -85,11 +74,11 @@ class Module:
 
 @dataclass
 class Kernel:
-    """A kernel of a module; `block` is the one that `prepare` gets in programs for old versions of PyCUDA."""
+    """A kernel of a module."""
 
     module: Module
     name: str
-    block: Value = None
+    block: Value = None  # the one that `prepare` gets in programs for old versions of PyCUDA
 
 
 @dataclass(frozen=True)
@@ -108,30 +97,20 @@ class NamedFile:
 
 @dataclass
 class Frame:
-    """The names of a module, a class or a function that runs.
-
-    Attributes:
-        names: with their values.
-        outer: where other names are looked up; None for a module.
-        of_module: the names that the function declares as `global`.
-        returned: what the function returns, once for each `return`.
-        conditions: C++ for what the program asserts of its numbers.
-    """
+    """The names of a module, a class or a function that runs, with their values."""
 
     names: dict[str, Value] = field(default_factory=dict)
-    outer: Frame | None = None
-    of_module: set[str] = field(default_factory=set)
-    returned: list[Value] = field(default_factory=list)
-    conditions: list[str] = field(default_factory=list)
+    outer: Frame | None = None  # where other names are looked up; None for a module
+    of_module: set[str] = field(default_factory=set)  # names that are declared as `global`
+    returned: list[Value] = field(default_factory=list)  # one value for each `return`
+    conditions: list[str] = field(default_factory=list)  # C++ for what the program asserts of its numbers
 
     def find(self, name: str) -> Value | None:
         """Return the value of a name; None if no frame has it."""
         frame: Frame | None = self
-        while frame:
-            if name in frame.names:
-                return frame.names[name]
+        while frame and name not in frame.names:
             frame = frame.outer
-        return None
+        return frame.names[name] if frame else None
 
     def bind(self, name: str, value: Value) -> None:
         """Give a name its value."""
@@ -165,17 +144,11 @@ class Instance:
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A function of the program.
-
-    Attributes:
-        node: its definition.
-        frame: that it is defined in.
-        owner: the object or class of a method; None for others.
-    """
+    """A function of the program, with the frame that it is defined in."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     frame: Frame
-    owner: Value = None
+    owner: Value = None  # the object of a method
 
     @property
     def decorators(self) -> set[str]:
@@ -183,42 +156,29 @@ class Function:
         return {ast.unparse(each).rpartition(".")[2] for each in getattr(self.node, "decorator_list", ())}
 
     @property
-    def parameters(self) -> list[ast.arg]:
-        """Return its parameters, without `*args` and `**options`."""
+    def parameters(self) -> list[tuple[ast.arg, ast.expr | None]]:
+        """Return its parameters with their default values, without `*args` and `**options`."""
         given = self.node.args
-        return [*given.posonlyargs, *given.args, *given.kwonlyargs]
-
-    @property
-    def defaults(self) -> dict[str, ast.expr]:
-        """Return the default values of its parameters."""
-        given = self.node.args
-        names = [each.arg for each in (*given.posonlyargs, *given.args)]
-        keywords = zip((each.arg for each in given.kwonlyargs), given.kw_defaults, strict=False)
-        found = dict(zip(reversed(names), reversed(given.defaults), strict=False))
-        return found | {name: value for name, value in keywords if value}
+        names = [*given.posonlyargs, *given.args]
+        values = [*[None] * (len(names) - len(given.defaults)), *given.defaults, *given.kw_defaults]
+        return list(zip([*names, *given.kwonlyargs], values, strict=True))
 
 
 @dataclass
 class Variables:
-    """The variables that a C++ function needs for the numbers of the program.
+    """The variables that a C++ function needs for the numbers of the program."""
 
-    Attributes:
-        values: C++ for each, in an order in which each is declared before it is used.
-        unknown: those whose values are not known, with the expressions that would have them.
-    """
-
-    values: dict[str, HostNumber] = field(default_factory=dict)
-    unknown: dict[str, ast.AST | None] = field(default_factory=dict)
+    values: dict[str, HostNumber] = field(default_factory=dict)  # each after those that it needs
+    unknown: dict[str, ast.AST | None] = field(default_factory=dict)  # with what would be their values
 
     def declare(self, name: str, number: HostNumber) -> HostNumber:
         """Return a number as the variable of a name."""
-        name = plain_name = cpp_name(name)
-        number_of_names = 1
-        if number.text == name:
-            return number
-        while name in self.unknown or self.values.setdefault(name, number) != number:
-            number_of_names += 1
-            name = f"{plain_name}{number_of_names}"
+        names = _names_like(name)
+        name = next(names)
+        while number.text != name and (
+            name in self.unknown or self.values.setdefault(name, number) != number
+        ):
+            name = next(names)
         return replace(number, text=name)
 
     def number(self, value: Value) -> HostNumber | None:
@@ -246,12 +206,11 @@ class Variables:
         if isinstance(value, HostNumber):
             return self.declare(name, value)
         if isinstance(value, Unknown) and not value.name.isidentifier():
-            name = plain_name = cpp_name(name)
-            number_of_names = 1
-            while name in self.values or self.unknown.setdefault(name, value.node) is not value.node:
-                number_of_names += 1
-                name = f"{plain_name}{number_of_names}"
-            return Unknown(name, value.node)
+            names = (each for each in _names_like(name) if each not in self.values)
+            return Unknown(
+                next(each for each in names if self.unknown.setdefault(each, value.node) is value.node),
+                value.node,
+            )
         if not isinstance(value, HostArray):
             return value
         name, shape = cpp_name(name), value.shape
@@ -266,6 +225,12 @@ class Variables:
         same = (each for each, value in self.values.items() if value == number)
         known = None if number.text.isdigit() else next(same, None)
         return replace(number, text=known) if known else self.declare(name, number)
+
+
+def _names_like(name: str) -> Iterator[str]:
+    """Yield a name, and names with numbers after it for other values."""
+    yield cpp_name(name)
+    yield from (f"{cpp_name(name)}{number}" for number in itertools.count(2))
 
 
 def cpp_name(name: str) -> str:
@@ -288,18 +253,21 @@ def combined(a: HostNumber | None, sign: ast.AST, b: HostNumber | None) -> HostN
     text, compute = _OPERATORS.get(type(sign), ("", operator.add))
     if a is None or b is None or not text:
         return None
-    value: int | float | None = None
-    is_whole, is_growing = a.is_whole and b.is_whole, isinstance(sign, ast.Pow | ast.LShift | ast.RShift)
-    if a.value is not None and b.value is not None and not (is_growing and (abs(a.value) > 1 << 20)):
+    value, is_whole = None, a.is_whole and b.is_whole
+    if isinstance(sign, ast.Pow | ast.LShift) and not (
+        abs(a.value or 0) <= 1 << 20 and 0 <= (b.value or 0) <= 62
+    ):
+        return None
+    if a.value is not None and b.value is not None:
         with contextlib.suppress(ArithmeticError, TypeError, ValueError):
-            value = None if is_growing and not 0 <= b.value <= 62 else _usable(compute(a.value, b.value))
-    if isinstance(sign, ast.Pow):
-        square = HostNumber(f"({a.text} * {a.text})", value) if is_whole and b.text == "2" else None
-        return square or (HostNumber(str(value), value, is_whole) if value is not None else None)
-    if isinstance(sign, ast.Div):
-        return HostNumber(f"((double)({a.text}) / {b.text})", value, False)
-    if isinstance(sign, ast.FloorDiv) and not is_whole:
-        return HostNumber(f"floor({a.text} / {b.text})", value, False)
+            value = _usable(compute(a.value, b.value))
+    match sign:
+        case ast.Pow():
+            return HostNumber(str(value), value, is_whole) if value is not None else None
+        case ast.Div():
+            return HostNumber(f"((double)({a.text}) / {b.text})", value, False)
+        case ast.FloorDiv() if not is_whole:
+            return HostNumber(f"floor({a.text} / {b.text})", value, False)
     return HostNumber(f"({a.text} {text} {b.text})", value, is_whole)
 
 

@@ -13,29 +13,7 @@ import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from cudamm.source.python_launch import Launch, launch_of
-from cudamm.source.python_library import (
-    MODULES,
-    MOST_ELEMENTS,
-    Call,
-    element,
-    folder_of,
-    is_zero,
-    library_value,
-    method_value,
-    module_of,
-)
-from cudamm.source.python_text import (
-    PLAIN_FORMS,
-    SPECIFICATION,
-    HostNumber,
-    KernelText,
-    TextBuilder,
-    filled,
-    lines_of_literal,
-    plain,
-)
-from cudamm.source.python_values import (
+from cudamm.source.host_values import (
     FOR_USER,
     NOTHING,
     Class,
@@ -55,6 +33,27 @@ from cudamm.source.python_values import (
     constant,
     rounded_up,
     truth,
+)
+from cudamm.source.python_launch import Launch, launch_of
+from cudamm.source.python_library import (
+    MODULES,
+    MOST_ELEMENTS,
+    Call,
+    element,
+    folder_of,
+    is_zero,
+    library_value,
+    method_value,
+    module_of,
+)
+from cudamm.source.python_text import (
+    LONGEST_TEXT,
+    HostNumber,
+    KernelText,
+    braced,
+    filled,
+    lines_of_literal,
+    plain,
 )
 
 MOST_DEPTH = 70
@@ -286,7 +285,7 @@ class Interpreter:
             if isinstance(value, tuple)
             else 0
         )
-        is_long = isinstance(value, KernelText) and value.is_too_long
+        is_long = isinstance(value, KernelText) and len(value.marked) > LONGEST_TEXT
         return Unknown(node=node) if value is None or size > LONGEST_EXPRESSION or is_long else value
 
     def _number(self, node: ast.expr) -> HostNumber | None:
@@ -299,9 +298,8 @@ class Interpreter:
             case ast.Constant(value=int() | float() as number):
                 return constant(number)
             case ast.Constant(value=str() | bytes() as literal):
-                builder = TextBuilder(lines_of_literal(node, self._lines))
-                builder.add(literal if isinstance(literal, str) else literal.decode("utf-8", "replace"))
-                return builder.built()
+                text = literal if isinstance(literal, str) else literal.decode("utf-8", "replace")
+                return plain(text, lines_of_literal(node, self._lines))
             case ast.Name(id="__file__"):
                 return NamedFile("program.py")
             case ast.Name(id="__name__"):
@@ -373,17 +371,18 @@ class Interpreter:
         return None if elements is None else tuple(found)
 
     def _interpolated(self, node: ast.JoinedStr, parts: Sequence[ast.expr]) -> KernelText | None:
-        builder = TextBuilder(lines_of_literal(node, self._lines))
+        lines, text = lines_of_literal(node, self._lines), ""
         for part in parts:
             if isinstance(part, ast.FormattedValue):
                 specification = ast.unparse(part.format_spec)[2:-1] if part.format_spec else ""
-                form = "" if specification in PLAIN_FORMS["{"] else specification
-                is_followed = SPECIFICATION.fullmatch(specification) and part.conversion != ord("a")
-                if not is_followed or not builder.insert(self.value(part.value), form):
+                try:
+                    text += braced(self.value(part.value), specification)
+                except (ValueError, TypeError, OverflowError):
                     return None
             elif isinstance(part, ast.Constant):
-                builder.add(str(part.value))
-        return builder.built()
+                text += plain(str(part.value), lines).marked
+                lines = lines[str(part.value).count("\n") :] or lines[-1:]
+        return KernelText(text)
 
     def _binary(self, left: Value, sign: ast.operator, right: Value) -> Value | None:
         match left, sign, right:
@@ -392,14 +391,13 @@ class Interpreter:
                 named = right if isinstance(right, dict) else {str(n): each for n, each in enumerate(values)}
                 return filled(left, "%", named)
             case KernelText(), ast.Add(), KernelText():
-                return left + right
+                return KernelText(left.marked + right.marked)
             case NamedFile(path=path), ast.Div() | ast.Add(), KernelText():
                 return NamedFile(posixpath.join(path, str(right).lstrip("/")))
             case tuple(), ast.Add(), tuple():
                 return (*left, *right)
-            case HostArray(), ast.MatMult(), HostArray():
-                shapes = (left.shape or ()) + (right.shape or ())
-                return HostArray((shapes[0], shapes[3]) if len(shapes) == 4 else None)
+            case HostArray(), ast.MatMult(), _:
+                return HostArray()
             case (HostArray() as array, _, _) | (_, _, HostArray() as array):
                 return replace(array, is_zero=False, name="")
         a, b = self.variables.number(left), self.variables.number(right)

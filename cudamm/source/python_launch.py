@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cudamm.source.python_library import Call
-from cudamm.source.python_text import HostNumber
-from cudamm.source.python_values import (
+from cudamm.source.host_values import (
     Frame,
     HostArray,
     Kernel,
@@ -17,6 +15,8 @@ from cudamm.source.python_values import (
     Variables,
     cpp_name,
 )
+from cudamm.source.python_library import Call
+from cudamm.source.python_text import HostNumber
 
 _PREPARED = {"prepared_call": 2, "prepared_timed_call": 2, "prepared_async_call": 3}
 """The methods that launch a prepared kernel, with the number of arguments before the kernel's own."""
@@ -69,10 +69,9 @@ def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | N
     """
     given, keywords, shared = call.arguments, call.keywords, None
     parts = dict(zip(("grid", "block", "args", "shared_mem"), given, strict=False)) | keywords
-    if call.name in _PREPARED and given:
-        before = _PREPARED[call.name] - (kernel.block is not None)
-        grid, block = given[0], given[1] if kernel.block is None and len(given) > 1 else kernel.block
-        arguments, shared = given[before:], keywords.get("shared_size")
+    if call.name in _PREPARED and len(given) > 1:
+        grid, block = given[0], given[1]
+        arguments, shared = given[_PREPARED[call.name] :], keywords.get("shared_size")
     elif "block" in keywords and "args" not in keywords:
         grid, block, shared = keywords.get("grid"), keywords["block"], keywords.get("shared")
         arguments = given

@@ -9,21 +9,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
-from cudamm.source.python_text import LONGEST_TEXT, HostNumber, KernelText, filled, number_text, plain
-from cudamm.source.python_values import (
+from cudamm.source.host_values import (
     FOR_USER,
     HostArray,
     Kernel,
     Library,
     Module,
     NamedFile,
-    Template,
     Unknown,
     Value,
     Variables,
     constant,
     rounded_up,
 )
+from cudamm.source.python_text import LONGEST_TEXT, HostNumber, KernelText, filled, number_text, plain
 
 MODULES = {
     "SourceModule": (0, "source"),
@@ -95,7 +94,7 @@ def module_of(call: Call) -> Module | Kernel | None:
         is_definition = isinstance(option, KernelText) and re.fullmatch(r"-D *\w+=\w+", str(option))
         if is_definition and isinstance(text, KernelText):
             define = option.with_replaced("-D", plain("#define ")).with_replaced("=", plain(" "))
-            text = define + plain("\n") + text
+            text = KernelText(f"{define.marked}\n{text.marked}")
     module = Module(call.line, text)
     name = call.argument(1, "name")
     return module if call.name != "RawKernel" else Kernel(module, str(name)) if name else None
@@ -108,9 +107,8 @@ def method_value(call: Call) -> Value | None:
         case Module() if name == "get_function" and isinstance(first, KernelText):
             return Kernel(owner, str(first))
         case Kernel() if name == "prepare":
-            owner.block = call.keywords.get("block")
             return owner
-        case KernelText() | Template():
+        case KernelText():
             return _text_method(owner, call)
         case NamedFile() if ("path", name) in _KINDS:
             return owner
@@ -124,11 +122,11 @@ def method_value(call: Call) -> Value | None:
     return None
 
 
-def _text_method(owner: KernelText | Template, call: Call) -> Value | None:
+def _text_method(owner: KernelText, call: Call) -> Value | None:
     first = call.first
     keywords = call.keywords | (first if isinstance(first, dict) else {})
-    if isinstance(owner, Template):
-        return filled(owner.text, "$", keywords) if call.name in ("substitute", "safe_substitute") else None
+    if call.name in ("substitute", "safe_substitute"):  # of a string.Template
+        return filled(owner, "$", keywords)
     if call.name in ("format", "format_map"):
         return filled(owner, "{", {str(place): each for place, each in enumerate(call.arguments)} | keywords)
     if call.name == "replace" and len(call.arguments) >= 2:
@@ -146,8 +144,7 @@ def joined(parts: Value, between: KernelText) -> KernelText | None:
     known = [part for part in parts if isinstance(part, KernelText)] if isinstance(parts, tuple) else []
     if not isinstance(parts, tuple) or len(known) != len(parts):
         return None
-    pieces = [piece for part in known for piece in (*between.pieces, *part.pieces)]
-    return KernelText(tuple(pieces[len(between.pieces) :]))
+    return KernelText(between.marked.join(part.marked for part in known))
 
 
 def folder_of(path: str) -> str:
@@ -199,15 +196,11 @@ def _path(call: Call) -> NamedFile | None:
     return first if ("path", call.name) in _KINDS else None
 
 
-def _text(call: Call) -> KernelText | Template | None:
-    first = call.first
-    if call.name in ("str", "repr") and isinstance(first, HostNumber):
-        return number_text(first)
-    if not isinstance(first, KernelText):
-        return None
-    if call.name == "Template":
-        return Template(first)
-    return first if call.name == "str" or ("text", call.name) in _KINDS else None
+def _text(call: Call) -> KernelText | None:
+    if call.name in ("str", "repr") and isinstance(call.first, HostNumber):
+        return number_text(call.first)
+    is_same = call.name in ("str", "Template") or ("text", call.name) in _KINDS
+    return call.first if is_same and isinstance(call.first, KernelText) else None
 
 
 def _array(call: Call) -> HostArray | Unknown | None:

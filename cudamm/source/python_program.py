@@ -15,6 +15,7 @@ from pathlib import Path
 
 from cudamm.errors import UsageError
 from cudamm.source.c_text import function_of, kernels_in
+from cudamm.source.host_values import Module, Unknown
 from cudamm.source.input_file import read_input
 from cudamm.source.python_interpreter import Interpreter
 from cudamm.source.python_text import (
@@ -25,7 +26,6 @@ from cudamm.source.python_text import (
     defined_numbers,
     plain,
 )
-from cudamm.source.python_values import Module, Unknown
 
 LARGEST_KERNEL_FILE = 1 << 20
 """Number of bytes of a file that a program reads."""
@@ -157,7 +157,7 @@ class _Program:
         text = content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
         if "\0" in text:
             raise UsageError(f"{self.path}:{line}: {name} is not text")
-        return plain(text, 1, name)
+        return plain(text, range(1, text.count("\n") + 2), name)
 
     def _chosen(self, modules: Sequence[Module], entry: str) -> list[Module]:
         """Return the modules that can be one source: those with the chosen kernel, or all.

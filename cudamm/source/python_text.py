@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cudamm.source.c_text import without_comments
 from cudamm.source.included_files import line_directive
 
-LONGEST_TEXT = 1 << 20
+LONGEST_TEXT = 1 << 21
 """Number of characters of a text above which it is not built."""
 
 LARGEST_CONSTANT = 2**31 - 1
 
 _CONVERSION = re.compile(r"%(?:\((\w+)\))?([-+ #0]*\d{0,3}(?:\.\d{1,2})?)[hlL]?([diouxXeEfFgGcrsa%])")
-SPECIFICATION = re.compile(r"[-<>^+ 0]{0,2}\d{0,3}(?:\.\d{1,2})?[bcdeEfFgGosxX]?")
+_SPECIFICATION = re.compile(r"[-<>^+ 0]{0,2}\d{0,3}(?:\.\d{1,2})?[bcdeEfFgGosxX]?")
+_DOLLAR = re.compile(r"\$(?:(\$)|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _CPP_WORDS = """
 alignas asm auto bool break case catch char class const constexpr continue default delete do double else enum
 explicit export extern false float for friend goto if inline int long namespace new operator private protected
@@ -29,14 +31,16 @@ CPP_WORDS = frozenset(_CPP_WORDS.split())
 _NAMES_OF_CUDAMM = frozenset({"A", "B", "C", "element", "accumulator", "result"})
 
 
+_MARK = re.compile("\ue000(\\d+),([^\ue001]*)\ue001|\ue002(\\w*),([^,]*),(\\w*)\ue003")
+"""What a marked text contains: the line and the file of what follows, or a number: name, digits, variable."""
+
+
 @dataclass(frozen=True)
 class HostNumber:
     """A number of the program."""
 
     text: str  # C++ for it, over the variables of the program
-    value: int | float | None = (
-        None  # what it is unless the program's user chooses another; None if not known
-    )
+    value: int | float | None = None  # unless the program's user chooses another; None if not known
     is_whole: bool = True  # False for floating-point numbers
 
 
@@ -53,121 +57,88 @@ class Piece:
 
 @dataclass(frozen=True)
 class KernelText:
-    """A text in pieces."""
+    """A text with marks, which Python's own operations on texts keep."""
 
-    pieces: tuple[Piece, ...]
+    marked: str
 
     def __str__(self) -> str:
         """Return the text as the program has it."""
-        return "".join(piece.text for piece in self.pieces)
+        return _MARK.sub(lambda mark: mark[4] or "", self.marked)
 
     @property
-    def is_too_long(self) -> bool:
-        """Return whether the text is longer than those that are built."""
-        return sum(len(piece.text) for piece in self.pieces) > LONGEST_TEXT
-
-    def __add__(self, other: KernelText) -> KernelText:
-        """Return a text followed by another one."""
-        return KernelText(self.pieces + other.pieces)
+    def pieces(self) -> list[Piece]:
+        """Return the parts of the text between its marks, and its numbers."""
+        found: list[Piece] = []
+        line, file, end = 0, "", 0
+        for mark in [*_MARK.finditer(self.marked), None]:
+            text = self.marked[end : mark.start() if mark else None]
+            found += [Piece(text, line, file)] if text else []
+            line += text.count("\n") if line else 0
+            if mark and mark[1]:
+                line, file = int(mark[1]), mark[2]
+            elif mark:
+                number = HostNumber(mark[5], ast.literal_eval(mark[4]))
+                found.append(Piece(mark[4], line, file, mark[3], number))
+            end = mark.end() if mark else end
+        return found
 
     def with_replaced(self, old: str, new: KernelText) -> KernelText:
         """Return a text in which another one stands for each `old`."""
-        if not old:
-            return self
-        pieces: list[Piece] = []
-        for piece in self.pieces:
-            first, *others = [piece.text] if piece.number else piece.text.split(old)
-            line, before = piece.line, first
-            pieces.append(replace(piece, text=first))
-            for part in others:
-                line += before.count("\n") + old.count("\n") if piece.line else 0
-                pieces += [replace(inner, line=line, file=piece.file) for inner in _named(new, old).pieces]
-                pieces.append(replace(piece, text=part, line=line))
-                before = part
-        return KernelText(tuple(pieces))
+        words = re.escape(old).replace("\\\n", "\n(?:\ue000[^\ue001]*\ue001)?")
+        inserted = _inserted_text(new, name=old)
+        replaced = re.sub(
+            f"{_MARK.pattern}|({words})", lambda found: inserted if found[6] else found[0], self.marked
+        )
+        return KernelText(replaced) if old else self
 
 
-def plain(text: str, line: int = 0, file: str = "") -> KernelText:
-    """Return a text in one piece."""
-    return KernelText((Piece(text, line, file),))
+def plain(text: str, lines: Sequence[int] = (), file: str = "") -> KernelText:
+    """Return a text whose lines have these numbers in a file; those of the program have no file."""
+    text = re.sub("[\ue000-\ue003]", "", text)
+    places = [*lines, *[each for each in lines[-1:] for _ in range(text.count("\n"))]]
+    name = re.sub(r"[^\w./ -]", "_", file)  # of which no template has a place
+    parts = zip(_lines_of(text), places, strict=False)
+    return KernelText("".join(f"\ue000{line},{name}\ue001{part}" for part, line in parts) if lines else text)
 
 
-def number_text(number: HostNumber) -> KernelText | None:
-    """Return the digits of a number; None if its value is not known."""
-    if number.value is None:
-        return None
-    is_variable = re.fullmatch(r"[A-Za-z_]\w*", number.text, re.ASCII) is not None
-    is_constant = isinstance(number.value, int) and 0 <= number.value <= LARGEST_CONSTANT
-    name = number.text if is_variable and is_constant else ""
-    return KernelText((Piece(str(number.value), name=name, number=number),))
-
-
-def _named(text: KernelText, name: str) -> KernelText:
-    """Return the digits of a number with the name of the place where a template has them."""
-    piece = text.pieces[0] if len(text.pieces) == 1 else Piece("")
-    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-        return text
-    if piece.name:
-        return KernelText((replace(piece, name=name),))
-    digits = piece.text.strip()
-    if not piece.number and re.fullmatch(r"[0-9]{1,9}", digits):
-        return KernelText((Piece(digits, name=name, number=HostNumber(digits, int(digits))),))
-    return text
-
-
-class TextBuilder:
-    """Puts the literal parts of a template and what stands between them together.
+def number_text(number: HostNumber, name: str = "") -> KernelText | None:
+    """Return the digits of a number; None if its value is not known.
 
     Args:
-        places: the line and the file of each line of the template.
+        number: the number.
+        name: of the place where a template has it; empty for the name of its variable.
     """
+    if number.value is None:
+        return None
+    variable = number.text if re.fullmatch(r"[A-Za-z_]\w*", number.text, re.ASCII) else ""
+    is_constant = isinstance(number.value, int) and 0 <= number.value <= LARGEST_CONSTANT
+    return KernelText(f"\ue002{(name or variable) if is_constant else ''},{number.value},{variable}\ue003")
 
-    def __init__(self, places: Sequence[tuple[int, str]]) -> None:
-        self._pieces: list[Piece] = []
-        self._places, self._newlines = places or [(0, "")], 0
 
-    def _place(self) -> tuple[int, str]:
-        return self._places[min(self._newlines, len(self._places) - 1)]
+def _inserted_text(value: object, specification: str = "", name: str = "") -> str:
+    """Return what a template has for a value; ValueError if it is not known.
 
-    def add(self, text: str) -> None:
-        """Add a literal part of the template."""
-        for line in _lines_of(text):
-            self._pieces.append(Piece(line, *self._place()))
-            self._newlines += line.count("\n")
-
-    def insert(self, value: object, specification: str = "", name: str = "", sign: str = "") -> bool:
-        """Add a value at a place of the template, and return whether it is known.
-
-        Args:
-            value: the value.
-            specification: of its format; empty for the value as it is.
-            name: of the place; empty if it has none.
-            sign: `%` if the specification is one of the operator `%`.
-        """
-        text: KernelText | None = None
-        if specification and isinstance(value, HostNumber | KernelText):
-            raw = value.value if isinstance(value, HostNumber) else str(value)
-            try:
-                digits = f"%{specification}" % (raw,) if sign else format(raw, specification)
-                text = None if raw is None else plain(digits)
-            except (ValueError, TypeError, OverflowError):
-                return False
-        elif isinstance(value, HostNumber):
-            text = number_text(value)
-        elif isinstance(value, KernelText):
-            text = value
-        if text is None:
-            return False
-        line, file = self._place()
-        self._pieces += [
-            replace(piece, line=line, file=file) if piece.number or not piece.line else piece
-            for piece in (_named(text, name) if name else text).pieces
-        ]
-        return True
-
-    def built(self) -> KernelText:
-        """Return the whole text."""
-        return KernelText(tuple(self._pieces))
+    Args:
+        value: the value.
+        specification: of its format, beginning with `%` for that operator; empty for the value as it is.
+        name: of the place; a number is known by it.
+    """
+    if not isinstance(value, HostNumber | KernelText):
+        raise ValueError("the value is not known")
+    if specification:
+        raw = value.value if isinstance(value, HostNumber) else str(value)
+        if raw is None:
+            raise ValueError("the number is not known")
+        return specification % (raw,) if specification[0] == "%" else format(raw, specification)
+    name = name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else ""
+    digits = str(value).strip() if isinstance(value, KernelText) else ""
+    mark = _MARK.fullmatch(value.marked) if isinstance(value, KernelText) else None
+    if name and re.fullmatch(r"[0-9]{1,9}", digits) and (not mark or mark[3]):
+        value = HostNumber(mark[5] if mark else digits, int(digits))
+    text = number_text(value, name) if isinstance(value, HostNumber) else value
+    if text is None:
+        raise ValueError("the number is not known")
+    return text.marked
 
 
 def filled(template: KernelText, kind: str, values: Mapping[str, object]) -> KernelText | None:
@@ -178,74 +149,50 @@ def filled(template: KernelText, kind: str, values: Mapping[str, object]) -> Ker
         kind: `%` for the operator, `{` for `format`, `$` for `string.Template`.
         values: by their keys; those without a key by their places, as `"0"`.
     """
-    places: list[tuple[int, str]] = []
-    begins = True
-    for piece in template.pieces:
-        for number, line in enumerate(_lines_of(piece.text)):
-            if begins:
-                places.append((piece.line + number if piece.line else 0, piece.file))
-            begins = line.endswith("\n")
-    builder, place = TextBuilder(places), 0
+    places = itertools.count()
+
+    def percent(found: re.Match[str]) -> str:
+        key, form, conversion = found.groups()
+        if conversion == "%":
+            return "%"
+        value = values.get(key or str(next(places)))
+        is_whole = isinstance(value, HostNumber) and isinstance(value.value, int)
+        is_plain = not form and (conversion in "sr" or (conversion in "diu" and is_whole))
+        return _inserted_text(value, "" if is_plain else f"%{form}{conversion}", key or "")
+
+    def dollar(found: re.Match[str]) -> str:
+        key = found[2] or found[3] or ""
+        return _inserted_text(values.get(key), "", key) if key else "$"
+
+    def braces() -> Iterator[str]:
+        for literal, key, specification, conversion in string.Formatter().parse(template.marked):
+            yield literal
+            if key is not None:
+                if conversion == "a" or re.search(r"\W", key):
+                    raise ValueError(f"{key}: a format that is not followed")
+                yield braced(values.get(key or str(next(places))), specification or "", key)
+
     try:
-        for literal, key, specification in _PARTS[kind](str(template)):
-            builder.add(literal)
-            if key is None:
-                continue
-            value = values.get(key or str(place))
-            place += not key
-            if kind == "%" and specification in ("d", "i", "u"):  # which cut what is no whole number
-                is_whole = isinstance(value, HostNumber) and isinstance(value.value, int)
-                specification = "" if is_whole else specification
-            plain_form = "" if specification in PLAIN_FORMS[kind] else specification
-            if not builder.insert(
-                value, plain_form, "" if key.isdigit() else key, "%" if kind == "%" else ""
-            ):
-                return None
-    except ValueError:
+        if kind == "%":
+            return KernelText(_CONVERSION.sub(percent, template.marked))
+        if kind == "$":
+            return KernelText(_DOLLAR.sub(dollar, template.marked))
+        return KernelText("".join(braces()))
+    except (ValueError, TypeError, OverflowError):
         return None
-    return builder.built()
 
 
-Part = tuple[str, str | None, str]
-"""A literal part of a template, the key of the value after it, and the value's format; no key at the end."""
-
-PLAIN_FORMS = {"%": ("s", "r"), "{": ("d", "s"), "$": ()}
-"""The formats that insert a value as it is, by the kind of template."""
-
-
-def _percent_parts(text: str) -> Iterator[Part]:
-    end = 0
-    for found in _CONVERSION.finditer(text):
-        key, form, kind = found.groups()
-        literal, end = text[end : found.start()], found.end()
-        yield (f"{literal}%", None, "") if kind == "%" else (literal, key or "", form + kind)
-    yield text[end:], None, ""
+def braced(value: object, specification: str, name: str = "") -> str:
+    """Return what a place in braces has for a value; ValueError if that is not known."""
+    if not _SPECIFICATION.fullmatch(specification):
+        raise ValueError(f"{specification}: a format that is not followed")
+    return _inserted_text(
+        value, "" if specification in ("d", "s") else specification, "" if name.isdigit() else name
+    )
 
 
-def _brace_parts(text: str) -> Iterator[Part]:
-    for literal, key, specification, conversion in string.Formatter().parse(text):
-        if (
-            not SPECIFICATION.fullmatch(specification or "")
-            or conversion == "a"
-            or re.search(r"\W", key or "")
-        ):
-            raise ValueError(f"{key}: a format that is not followed")
-        yield literal, key, specification or ""
-
-
-def _dollar_parts(text: str) -> Iterator[Part]:
-    end = 0
-    for found in re.finditer(r"\$(?:(\$)|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})", text):
-        literal, end = text[end : found.start()], found.end()
-        yield (f"{literal}$", None, "") if found[1] else (literal, found[2] or found[3], "")
-    yield text[end:], None, ""
-
-
-_PARTS = {"%": _percent_parts, "{": _brace_parts, "$": _dollar_parts}
-
-
-def lines_of_literal(node: ast.expr, lines: Sequence[str]) -> list[tuple[int, str]]:
-    """Return the place of each line of a string that the program's text has.
+def lines_of_literal(node: ast.expr, lines: Sequence[str]) -> list[int]:
+    """Return the number of each line of a string that the program's text has.
 
     Args:
         node: the string, which may be of several literals.
@@ -258,7 +205,7 @@ def lines_of_literal(node: ast.expr, lines: Sequence[str]) -> list[tuple[int, st
         # A backslash at the end of a line joins it with the next one.
         joined = [each + 1 for each in numbers[quotes[2] is not None :] if lines[each - 1].endswith("\\")]
         numbers = [each for each in numbers[bool(quotes[2]) :] if each not in joined]
-    return [(number, "") for number in numbers]
+    return numbers
 
 
 def _lines_of(text: str) -> list[str]:
@@ -268,10 +215,10 @@ def _lines_of(text: str) -> list[str]:
 
 def _inserted(text: KernelText) -> Iterator[tuple[Piece, str, str]]:
     """Yield the numbers that the program inserts, each with its line before it and the text after it."""
-    before = ""
-    for place, piece in enumerate(text.pieces):
+    before, pieces = "", text.pieces
+    for place, piece in enumerate(pieces):
         if piece.number:
-            after = "".join(each.text for each in text.pieces[place + 1 : place + 3])
+            after = "".join(each.text for each in pieces[place + 1 : place + 3])
             yield piece, before.rpartition("\n")[2], after
         before = (before + piece.text)[-400:]
 

@@ -69,7 +69,7 @@ class Module:
     @property
     def source(self) -> KernelText:
         """Return the text; an empty one if it is not known."""
-        return self.text if isinstance(self.text, KernelText) else KernelText(())
+        return self.text if isinstance(self.text, KernelText) else KernelText("")
 
 
 @dataclass
@@ -78,14 +78,6 @@ class Kernel:
 
     module: Module
     name: str
-    block: Value = None  # the one that `prepare` gets in programs for old versions of PyCUDA
-
-
-@dataclass(frozen=True)
-class Template:
-    """A `string.Template`."""
-
-    text: KernelText
 
 
 @dataclass(frozen=True)

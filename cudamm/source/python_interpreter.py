@@ -373,6 +373,8 @@ class Interpreter:
     def _interpolated(self, node: ast.JoinedStr, parts: Sequence[ast.expr]) -> KernelText | None:
         lines, text = lines_of_literal(node, self._lines), ""
         for part in parts:
+            if len(text) > LONGEST_TEXT:
+                return None
             if isinstance(part, ast.FormattedValue):
                 specification = ast.unparse(part.format_spec)[2:-1] if part.format_spec else ""
                 try:

@@ -142,7 +142,8 @@ def _text_method(owner: KernelText, call: Call) -> Value | None:
 def joined(parts: Value, between: KernelText) -> KernelText | None:
     """Return texts with another one between them; None if one is not known."""
     known = [part for part in parts if isinstance(part, KernelText)] if isinstance(parts, tuple) else []
-    if not isinstance(parts, tuple) or len(known) != len(parts):
+    length = sum(len(part.marked) + len(between.marked) for part in known)
+    if not isinstance(parts, tuple) or len(known) != len(parts) or length > LONGEST_TEXT:
         return None
     return KernelText(between.marked.join(part.marked for part in known))
 

@@ -150,6 +150,11 @@ def filled(template: KernelText, kind: str, values: Mapping[str, object]) -> Ker
         values: by their keys; those without a key by their places, as `"0"`.
     """
     places = itertools.count()
+    longest = max(
+        (len(value.marked) for value in values.values() if isinstance(value, KernelText)), default=0
+    )
+    if template.marked.count(kind) * longest > LONGEST_TEXT:
+        return None
 
     def percent(found: re.Match[str]) -> str:
         key, form, conversion = found.groups()

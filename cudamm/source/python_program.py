@@ -112,7 +112,9 @@ class _Program:
             placement.add_text(text, constants if text is texts[0] else {})
         kernels = {name for text in texts for name in kernels_in(str(text))}
         for launch in sorted(self.followed.launches.values(), key=lambda launch: launch.line):
-            if function_of(launch.kernel.name) in kernels and launch.kernel.module.source in texts:
+            if function_of(launch.kernel.name) in kernels and str(launch.kernel.module.source) in map(
+                str, texts
+            ):
                 code = launch.function(self.followed.variables, linked, defined)
                 placement.add(f"{code}\n", launch.line, "")
         return placement.source()

@@ -1,34 +1,36 @@
-"""What expressions of a Python program stand for: numbers, texts, arrays, kernels, files."""
+"""What expressions of a Python program stand for: numbers, texts, arrays, kernels, functions, objects."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
+import itertools
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from cudamm.source.python_text import CPP_WORDS, HostNumber, KernelText, plain
+from cudamm.source.python_text import CPP_WORDS, HostNumber, KernelText
 
 LARGEST_NUMBER = 2**62
 
-FOR_USER = "atoi(argv[1])"
-"""C++ for a number that the program's user chooses."""
+Value = object
+"""A number, a text, a tuple or dict of values, None of Python as NOTHING, or one of the classes below."""
+
+NOTHING = "None"
+"""What stands for Python's None; texts are KernelText, not str."""
+
+FOR_USER = HostNumber("atoi(argv[1])")
+"""A number that the program's user passes."""
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """A value that is not known.
+    """A value that is not known."""
 
-    Attributes:
-        name: the variable that has it; empty if none has.
-        node: the expression whose value is not known; None for others.
-    """
-
-    name: str = ""
-    node: ast.AST | None = field(default=None, compare=False)
+    name: str = ""  # of the variable that has it; empty if none has
+    node: ast.AST | None = field(default=None, compare=False)  # the expression, if there is one
 
     @property
     def what(self) -> str:
@@ -41,43 +43,41 @@ class Unknown:
 
 
 @dataclass(frozen=True)
+class Library:
+    """What the program imports, such as `numpy.zeros`, or a name that it uses without defining it."""
+
+    path: str
+
+
+@dataclass
 class HostArray:
-    """An array of the program, on either side.
+    """An array of the program, on either side."""
 
-    Attributes:
-        shape: its extents; None if they are not known.
-        size_bytes: of memory without a shape; None if it is not known.
-        is_zero: whether the program fills it with zeros.
-        name: the variable that has it; empty if none has.
-    """
-
-    shape: tuple[HostNumber, ...] | None = None
-    size_bytes: HostNumber | None = None
-    is_zero: bool = False
-    name: str = ""
+    shape: tuple[HostNumber, ...] | None = None  # None if it is not known
+    size_bytes: HostNumber | None = None  # of memory without a shape
+    is_zero: bool = False  # whether the program fills it with zeros
+    name: str = ""  # of the variable that has it; empty if none has
 
 
-@dataclass(frozen=True)
+@dataclass
 class Module:
-    """An object with the kernels of a text."""
+    """An object with the kernels of a text, which a line of the program makes."""
 
-    node: ast.Call
+    line: int
     text: Value
 
+    @property
+    def source(self) -> KernelText:
+        """Return the text; an empty one if it is not known."""
+        return self.text if isinstance(self.text, KernelText) else KernelText("")
 
-@dataclass(frozen=True)
+
+@dataclass
 class Kernel:
     """A kernel of a module."""
 
     module: Module
     name: str
-
-
-@dataclass(frozen=True)
-class Template:
-    """A `string.Template`."""
-
-    text: KernelText
 
 
 @dataclass(frozen=True)
@@ -87,46 +87,147 @@ class NamedFile:
     path: str
 
 
-Value = (
-    HostNumber | KernelText | tuple["Value", ...] | dict[str, "Value"] | HostArray | Module | Kernel | object
-)
+@dataclass
+class Frame:
+    """The names of a module, a class or a function that runs, with their values."""
+
+    names: dict[str, Value] = field(default_factory=dict)
+    outer: Frame | None = None  # where other names are looked up; None for a module
+    of_module: set[str] = field(default_factory=set)  # names that are declared as `global`
+    returned: list[Value] = field(default_factory=list)  # one value for each `return`
+    conditions: list[str] = field(default_factory=list)  # C++ for what the program asserts of its numbers
+
+    def find(self, name: str) -> Value | None:
+        """Return the value of a name; None if no frame has it."""
+        frame: Frame | None = self
+        while frame and name not in frame.names:
+            frame = frame.outer
+        return frame.names[name] if frame else None
+
+    def bind(self, name: str, value: Value) -> None:
+        """Give a name its value."""
+        frame = self
+        while name in self.of_module and frame.outer:
+            frame = frame.outer
+        frame.names[name] = value
+
+
+@dataclass(frozen=True, eq=False)
+class Class:
+    """A class of the program, with the frame that it is defined in."""
+
+    names: dict[str, Value]
+    frame: Frame
+    bases: tuple[Value, ...] = ()
+
+    def find(self, name: str) -> Value | None:
+        """Return the value of a name of the class, or of a class that it extends."""
+        found = (each.find(name) for each in self.bases if isinstance(each, Class))
+        return self.names[name] if name in self.names else next((each for each in found if each), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """An object, or the options of a command line."""
+
+    of: Class | None
+    names: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of the program, with the frame that it is defined in."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    frame: Frame
+    owner: Value = None  # the object of a method
+
+    @property
+    def decorators(self) -> set[str]:
+        """Return the last names of its decorators, such as `staticmethod`."""
+        return {ast.unparse(each).rpartition(".")[2] for each in getattr(self.node, "decorator_list", ())}
+
+    @property
+    def parameters(self) -> list[tuple[ast.arg, ast.expr | None]]:
+        """Return its parameters with their default values, without `*args` and `**options`."""
+        given = self.node.args
+        names = [*given.posonlyargs, *given.args]
+        values = [*[None] * (len(names) - len(given.defaults)), *given.defaults, *given.kw_defaults]
+        return list(zip([*names, *given.kwonlyargs], values, strict=True))
 
 
 @dataclass
 class Variables:
-    """The variables that a C++ function needs for the numbers of the program.
+    """The variables that a C++ function needs for the numbers of the program."""
 
-    Attributes:
-        values: C++ for each, in an order in which each is declared before it is used.
-        unknown: those whose values are not known.
-    """
-
-    values: dict[str, HostNumber] = field(default_factory=dict)
-    unknown: dict[str, None] = field(default_factory=dict)
+    values: dict[str, HostNumber] = field(default_factory=dict)  # each after those that it needs
+    unknown: dict[str, ast.AST | None] = field(default_factory=dict)  # with what would be their values
 
     def declare(self, name: str, number: HostNumber) -> HostNumber:
         """Return a number as the variable of a name."""
-        name = plain_name = cpp_name(name)
-        number_of_names = 1
-        if number.text == name:
-            return number
-        while name in self.unknown or (name in self.values and self.values[name] != number):
-            number_of_names += 1
-            name = f"{plain_name}{number_of_names}"
-        self.values[name] = number
+        names = _names_like(name)
+        name = next(names)
+        while number.text != name and (
+            name in self.unknown or self.values.setdefault(name, number) != number
+        ):
+            name = next(names)
         return replace(number, text=name)
 
-    def add_unknown(self, name: str) -> HostNumber:
-        """Return a number of which only the name is known."""
+    def number(self, value: Value) -> HostNumber | None:
+        """Return a value as a number, of which only the name may be known; None if it is none."""
+        if isinstance(value, HostNumber):
+            return value
+        name = value.path if isinstance(value, Library) else value.name if isinstance(value, Unknown) else ""
+        if not name:
+            return None
         name = cpp_name(name)
         if name not in self.values:
-            self.unknown[name] = None
+            self.unknown.setdefault(name)
         return HostNumber(name)
+
+    def shape_of(self, array: Value) -> tuple[HostNumber, ...] | None:
+        """Return the extents of an array; those of one that is not known by their names."""
+        if isinstance(array, HostArray):
+            return array.shape
+        name = array.name if isinstance(array, Unknown) else ""
+        rows, columns = self.number(Unknown(f"{name}_rows")), self.number(Unknown(f"{name}_cols"))
+        return (rows, columns) if name and rows and columns else None
+
+    def named(self, name: str, value: Value) -> Value:
+        """Return a value as what a variable has."""
+        if isinstance(value, HostNumber):
+            return self.declare(name, value)
+        if isinstance(value, Unknown) and not value.name.isidentifier():
+            names = (each for each in _names_like(name) if each not in self.values)
+            return Unknown(
+                next(each for each in names if self.unknown.setdefault(each, value.node) is value.node),
+                value.node,
+            )
+        if not isinstance(value, HostArray):
+            return value
+        name, shape = cpp_name(name), value.shape
+        if shape and len(shape) == 2:  # numbers get names, so that they are known as sizes
+            shape = self._extent(f"{name}_rows", shape[0]), self._extent(f"{name}_cols", shape[1])
+        return replace(value, name=name, shape=shape)
+
+    def _extent(self, name: str, number: HostNumber) -> HostNumber:
+        """Return an extent as a variable; an expression that another variable has already as that one."""
+        if number.text.isidentifier():
+            return number
+        same = (each for each, value in self.values.items() if value == number)
+        known = None if number.text.isdigit() else next(same, None)
+        return replace(number, text=known) if known else self.declare(name, number)
+
+
+def _names_like(name: str) -> Iterator[str]:
+    """Yield a name, and names with numbers after it for other values."""
+    yield cpp_name(name)
+    yield from (f"{cpp_name(name)}{number}" for number in itertools.count(2))
 
 
 def cpp_name(name: str) -> str:
     """Return a name that C++ can have for a name of Python."""
-    name = re.sub(r"\W", "_", name.removeprefix("self."), flags=re.ASCII)
+    name = re.sub(r"\W", "_", name, flags=re.ASCII)
     return f"of_{name}" if name in CPP_WORDS or not name or name[0].isdigit() else name
 
 
@@ -139,27 +240,27 @@ _OPERATORS: dict[type[ast.AST], tuple[str, Callable[[float, float], float]]] = {
 }  # fmt: skip
 
 
-def combined(a: HostNumber, sign: ast.AST, b: HostNumber, is_python_2: bool) -> HostNumber | None:
-    """Return the result of an operation; None if C++ has no such operation."""
-    by_user, is_whole = a.by_user or b.by_user, a.is_whole and b.is_whole
-    if isinstance(sign, ast.Div) and is_whole and is_python_2:
-        sign = ast.FloorDiv()
+def combined(a: HostNumber | None, sign: ast.AST, b: HostNumber | None) -> HostNumber | None:
+    """Return the result of an operation; None if a number is not known or C++ has no such operation."""
     text, compute = _OPERATORS.get(type(sign), ("", operator.add))
-    value: int | float | None = None
-    is_growing = isinstance(sign, ast.Pow | ast.LShift | ast.RShift)
-    is_known = text and a.value is not None and b.value is not None
-    if is_known and (not is_growing or (0 <= (b.value or 0) <= 62 and abs(a.value or 0) <= 1 << 20)):
+    if a is None or b is None or not text:
+        return None
+    value, is_whole = None, a.is_whole and b.is_whole
+    if isinstance(sign, ast.Pow | ast.LShift) and not (
+        abs(a.value or 0) <= 1 << 20 and 0 <= (b.value or 0) <= 62
+    ):
+        return None
+    if a.value is not None and b.value is not None:
         with contextlib.suppress(ArithmeticError, TypeError, ValueError):
-            value = _usable(compute(a.value or 0, b.value or 0))
-    if isinstance(sign, ast.Pow):
-        if is_whole and b.text == "2":
-            return HostNumber(f"({a.text} * {a.text})", value, True, by_user)
-        return HostNumber(str(value), value, is_whole) if value is not None and not by_user else None
-    if isinstance(sign, ast.Div):
-        return HostNumber(f"((double)({a.text}) / {b.text})", value, False, by_user)
-    if isinstance(sign, ast.FloorDiv) and not is_whole:
-        return HostNumber(f"floor({a.text} / {b.text})", value, False, by_user)
-    return HostNumber(f"({a.text} {text} {b.text})", value, is_whole, by_user) if text else None
+            value = _usable(compute(a.value, b.value))
+    match sign:
+        case ast.Pow():
+            return HostNumber(str(value), value, is_whole) if value is not None else None
+        case ast.Div():
+            return HostNumber(f"((double)({a.text}) / {b.text})", value, False)
+        case ast.FloorDiv() if not is_whole:
+            return HostNumber(f"floor({a.text} / {b.text})", value, False)
+    return HostNumber(f"({a.text} {text} {b.text})", value, is_whole)
 
 
 def _usable(value: float) -> int | float | None:
@@ -173,13 +274,6 @@ def constant(number: float) -> HostNumber | None:
     return None if value is None else HostNumber(str(value), value, isinstance(value, int))
 
 
-def unless_chosen(usual: HostNumber | None) -> HostNumber:
-    """Return a number that the program's user may choose, with its value if the user does not."""
-    if usual is None:
-        return HostNumber(FOR_USER, by_user=True)
-    return HostNumber(f"(argc > 1 ? {FOR_USER} : {usual.text})", usual.value, usual.is_whole, by_user=True)
-
-
 def rounded_up(number: HostNumber | None, step: HostNumber | None) -> HostNumber | None:
     """Return a quotient of whole numbers that is rounded up."""
     if number is None or step is None or not (number.is_whole and step.is_whole):
@@ -187,29 +281,33 @@ def rounded_up(number: HostNumber | None, step: HostNumber | None) -> HostNumber
     value = None
     if isinstance(number.value, int) and isinstance(step.value, int) and step.value:
         value = -(-number.value // step.value)
-    text = f"(({number.text} + {step.text} - 1) / {step.text})"
-    return HostNumber(text, value, True, number.by_user or step.by_user)
+    return HostNumber(f"(({number.text} + {step.text} - 1) / {step.text})", value)
 
 
-def as_definition(option: KernelText) -> KernelText:
-    """Return `#define TILE 16` for `-DTILE=16`; an empty text for other options."""
-    if not re.fullmatch(r"-D *\w+=\w+", str(option)):
-        return plain("")
-    defined = option.with_replaced("-D", plain("#define ")).with_replaced("=", plain(" "))
-    return defined + plain("\n")
+def truth(value: Value) -> bool | None:
+    """Return whether a condition holds; None if that is not known.
+
+    A remainder is not known, because it is another one for other sizes.
+    """
+    if isinstance(value, HostNumber):
+        return None if value.value is None or "%" in value.text else bool(value.value)
+    if isinstance(value, KernelText):
+        return bool(str(value))
+    if isinstance(value, tuple | dict):
+        return bool(value)
+    return False if value is NOTHING else None if isinstance(value, Unknown | Library) else True
 
 
-def value_finder(values: Value) -> Callable[[str], KernelText | HostNumber | None]:
-    """Return what finds a value of a template by its key or its place."""
-
-    def of(key: str) -> KernelText | HostNumber | None:
-        found: Value = None
-        if isinstance(values, dict):
-            found = values.get(key)
-        elif isinstance(values, tuple):
-            found = values[int(key)] if key.isdigit() and int(key) < len(values) else None
-        elif key == "0":
-            found = values
-        return found if isinstance(found, KernelText | HostNumber) else None
-
-    return of
+def chosen(test: Value, then: Value, other: Value) -> Value | None:
+    """Return `then if test else other`, of a test that is not decided; None if the value is not known."""
+    if then == other or other is NOTHING:
+        return then
+    if then is NOTHING:
+        return other
+    if not (isinstance(test, HostNumber) and isinstance(then, HostNumber) and isinstance(other, HostNumber)):
+        return None
+    if "argc" in test.text:  # the program is read as if its user passed nothing
+        return then if other.value is None else other
+    known = None if test.value is None else then.value if test.value else other.value
+    text = f"({test.text} ? {then.text} : {other.text})"
+    return HostNumber(text, known, then.is_whole and other.is_whole)

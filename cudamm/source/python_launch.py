@@ -1,0 +1,125 @@
+"""A launch of a Python program, as C++."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cudamm.source.host_values import (
+    Frame,
+    HostArray,
+    Kernel,
+    Unknown,
+    Value,
+    Variables,
+    cpp_name,
+)
+from cudamm.source.python_library import Call
+from cudamm.source.python_text import HostNumber
+
+_PREPARED = {"prepared_call": 2, "prepared_timed_call": 2, "prepared_async_call": 3}
+"""The methods that launch a prepared kernel, with the number of arguments before the kernel's own."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch, as a statement in C++ after what it needs."""
+
+    kernel: Kernel
+    line: int
+    code: str
+
+    def function(self, variables: Variables, linked: Mapping[str, str], defined: Mapping[str, str]) -> str:
+        """Return the C++ function with the launch, and with the variables that it needs.
+
+        Args:
+            variables: those of the program.
+            linked: constants of the texts that a variable gives its value to, by variable.
+            defined: the macros and constants of the texts.
+        """
+        arrays = re.findall(r"float \*(\w+);", self.code)
+        unread, needed = [self.code], dict[str, str]()
+        while unread:
+            for name in re.findall(r"[A-Za-z_]\w*", unread.pop()):
+                if name in variables.values and name not in needed:
+                    unread.append(variables.values[name].text)
+                if (name in variables.values or name in variables.unknown) and name not in arrays:
+                    needed[name] = "int"
+        configuration = self.code.partition("<<<")[2].partition(">>>")[0]
+        unknown = {name: kind for name, kind in needed.items() if name not in variables.values}
+        unknown |= dict.fromkeys(re.findall(r"\b(?:grid|block)\b", configuration), "dim3")
+        declared = [
+            f"{'int' if number.is_whole else 'double'} {name} = {linked.get(name, number.text)};"
+            for name, number in variables.values.items()
+            if name in needed and linked.get(name) != name
+            if str(number.value) != defined.get(name, "").strip("()")
+        ]
+        parameters = ", ".join(f"{kind} {name}" for name, kind in unknown.items())
+        return f"void launch_from_python({parameters}) {{ {' '.join(declared)} {self.code} }}"
+
+
+def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | None:
+    """Return the launch that a call of a kernel is; None for other calls.
+
+    Args:
+        kernel: the kernel, or the one whose method is called.
+        call: the call.
+        frames: of the functions that run, with what the program asserts.
+    """
+    given, keywords, shared = call.arguments, call.keywords, None
+    parts = dict(zip(("grid", "block", "args", "shared_mem"), given, strict=False)) | keywords
+    if call.name in _PREPARED and len(given) > 1:
+        grid, block = given[0], given[1]
+        arguments, shared = given[_PREPARED[call.name] :], keywords.get("shared_size")
+    elif "block" in keywords and "args" not in keywords:
+        grid, block, shared = keywords.get("grid"), keywords["block"], keywords.get("shared")
+        arguments = given
+    elif call.owner is not kernel and "block" in parts and isinstance(parts.get("args"), tuple):
+        grid, block, shared = parts.get("grid"), parts["block"], parts.get("shared_mem")
+        arguments = list(parts["args"])  # type: ignore[call-overload]
+    else:
+        return None
+    configuration = [_extents(grid, call.variables, "grid"), _extents(block, call.variables, "block")]
+    if shared:
+        number = call.variables.number(shared)
+        configuration.append(number.text if number else "shared_bytes")
+    texts = ", ".join(_argument(each, call.variables) for each in arguments)
+    launched = f"{kernel.name}<<<{', '.join(configuration)}>>>({texts});"
+    conditions = [text for frame in frames for text in frame.conditions]
+    code = " ".join([*dict.fromkeys(conditions), *_allocations(arguments), launched])
+    return Launch(kernel, call.line, code)
+
+
+def _extents(value: Value, variables: Variables, what: str) -> str:
+    """Return C++ for a grid or a block; a variable of an unknown value for one that is not known."""
+    if value is None:
+        return "dim3(1)"
+    given = value if isinstance(value, tuple) else (value,) if isinstance(value, HostNumber) else ()
+    numbers = [variables.number(each) for each in given]
+    texts = [number.text if number.is_whole else f"(int)({number.text})" for number in numbers if number]
+    return f"dim3({', '.join(texts)})" if texts and len(texts) == len(numbers) else what
+
+
+def _argument(value: Value, variables: Variables) -> str:
+    if isinstance(value, HostArray) and value.name:
+        return value.name
+    number = variables.number(value)
+    if number:
+        return number.text
+    return cpp_name(value.what)[:40] if isinstance(value, Unknown) else "argument"
+
+
+def _allocations(arguments: Sequence[Value]) -> Iterator[str]:
+    """Yield C++ that allocates the arrays that a launch gets, and that fills those that are zero."""
+    for array in arguments:
+        if not isinstance(array, HostArray) or not array.name:
+            continue
+        yield f"float *{array.name};"
+        size = array.size_bytes.text if array.size_bytes else ""
+        if array.shape:
+            size = " * ".join((*(number.text for number in array.shape), "sizeof(float)"))
+        if size:
+            yield f"cudaMalloc(&{array.name}, {size});"
+        if array.is_zero:
+            yield f"cudaMemset({array.name}, 0, {size or 1});"

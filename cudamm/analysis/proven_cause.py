@@ -23,7 +23,7 @@ from cudamm.compile.program import Program, program
 from cudamm.devices.cpu_device import ProcessRun
 from cudamm.devices.device import padded
 from cudamm.devices.observe import observe
-from cudamm.errors import KernelError, NoDeviceError, RequirementError, UsageError
+from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
 from cudamm.execution.judge import wrong_elements
 from cudamm.kernels.launch_plan import Launch, plan
@@ -150,8 +150,8 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
         try:
             launch = plan(case.variant, shape, problem.element, problem.scale)
             text = program(case.variant, problem.element, case.fmad, shape)
-        except (RequirementError, UsageError):
-            continue
+        except (KernelError, UsageError):
+            continue  # the variant does not take this size, or its grid would be empty
         sizes = dataclasses.astuple(launch.shape)
         is_ragged = shape == launch.shape or not missing
         if is_ragged and math.prod(sizes) <= MOST_WORK and (len(set(sizes)) == 3 or shape == shapes[-1]):

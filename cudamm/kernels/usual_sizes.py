@@ -58,10 +58,12 @@ def usual_sizes(variants: Sequence[Variant]) -> tuple[str, ...]:
 
     For a user's kernel whose tiles are so large that it has one tile at most of them, sizes with several
     tiles are added, with and without a remainder. Sizes that no variant accepts are replaced by smaller ones.
-    The size that a user's program has comes first, if it can be afforded.
+    The size that a user's program has is added, if it can be afforded; it comes first if its grid is empty,
+    which is then the first mistake.
     """
     chosen = list(SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES)
     own: list[str] = []
+    empty: list[str] = []
     users = [variant for variant in variants if not variant.method.builtin][:_MOST_VARIANTS]
     are_users = bool(users) and not any(variant.method.builtin for variant in variants)
     if are_users and all(_has_large_tile(variant) for variant in users):
@@ -71,11 +73,11 @@ def usual_sizes(variants: Sequence[Variant]) -> tuple[str, ...]:
         chosen += _with_fixed_extents(variant)
         size = variant.method.program_size
         if size is not None and is_affordable(variant, size):
-            own.append("x".join(map(str, size)))
+            (empty if has_no_blocks(variant, size) else own).append("x".join(map(str, size)))
     if are_users:
         chosen = _accepted(users, chosen)
-    known = set(own)
-    return tuple(dict.fromkeys((*own, *(size for size in chosen if _full(size) not in known))))
+    known = {*own, *empty}
+    return tuple(dict.fromkeys((*empty, *(size for size in chosen if _full(size) not in known), *own)))
 
 
 def is_affordable(variant: Variant, size: tuple[int, int, int]) -> bool:

@@ -43,15 +43,19 @@ class RightSizes:
         groups: extents that have to be equal.
         steps: for each group, the number that its extents have to be multiples of.
         program_size: M, N and K in the program; None if they are not known.
+        is_only_own: the kernel is right at the size of its program, and no more general condition is known.
     """
 
     groups: Groups
     steps: tuple[int, ...]
     program_size: tuple[int, int, int] | None = None
+    is_only_own: bool = False
 
     def holds(self, shape: Shape) -> bool:
         """Return whether a shape is one of these sizes."""
         extents = shape.extents
+        if self.is_only_own:
+            return extents == self.program_size
         return all(
             len({extents[axis] for axis in group}) == 1 and extents[group[0]] % step == 0
             for group, step in zip(self.groups, self.steps, strict=True)
@@ -67,10 +71,12 @@ class RightSizes:
 
     def __str__(self) -> str:
         """Return "right where M and N are multiples of 32 (the program has 4096 x 4096 x 4096)"."""
+        size = " x ".join(map(str, self.program_size or ()))
+        if self.is_only_own:
+            return f"right at the program's own size, {size}"
         text = f"right where {' and '.join(self._conditions())}"
         if self.program_size is None:
             return text
-        size = " x ".join(map(str, self.program_size))
         has_others = "" if self.holds(Shape(*self.program_size)) else ", where it is not"
         return f"{text} (the program has {size}{has_others})"
 
@@ -105,9 +111,13 @@ def where_right(executor: LocalExecutor, case: Case, known: Mapping[Shape, bool]
         DeviceLostError: the device cannot be used any more.
     """
     try:
-        return _Search(executor, case, known).found()
+        found = _Search(executor, case, known).found()
     except HangError:  # each further run could take as long
-        return None
+        found = None
+    own = case.variant.method.program_size
+    if found is None and own is not None and known.get(Shape(*own)):
+        return RightSizes(_NONE_EQUAL, (1, 1, 1), own, is_only_own=True)
+    return found
 
 
 class _Search:

@@ -216,6 +216,8 @@ class LaunchRoles:
         for parameter in self.parameters:
             if parameter.is_whole_number and not parameter.is_scale:
                 name = size_name(self.function, self.passed(parameter.name))
+                if self._is_edge_of_blocks(parameter.name):
+                    continue
                 if name and not self._is_tile(name) and not self._is_product_of_sizes(name):
                     passed[parameter.name] = name
                 elif not name and self._is_literal_size(parameter.name):
@@ -462,6 +464,13 @@ class LaunchRoles:
     def _is_tile(self, name: str) -> bool:
         """Return whether a constant of the file is the extent of an array in the kernel."""
         return name in constants(self.file) and self._is_extent(name)
+
+    def _is_edge_of_blocks(self, parameter: str) -> bool:
+        """Return whether the kernel only multiplies a parameter by a block's index: `blockIdx.x * BN`."""
+        body = text_of(self.kernel.node.child_by_field_name("body"))
+        block, name = r"blockIdx\s*\.\s*[xyz]", rf"\b{re.escape(parameter)}\b"
+        uses = len(re.findall(name, body))
+        return 0 < uses == len(re.findall(rf"{block}\s*\*\s*{name}|{name}\s*\*\s*{block}", body))
 
     def _is_extent(self, name: str) -> bool:
         arrays = all_of(self.kernel.node, "array_declarator")

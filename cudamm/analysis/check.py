@@ -429,7 +429,8 @@ def _look_for_cause(
                 is_cause_known = False
             first = proven(seen, cause, case.program, is_explained=is_cause_known)
             first = dataclasses.replace(first, kind=kind, array=array)
-            check.errors = [first, *_remaining(executor, case, cause, timeout_s)]
+            remaining = _remaining(executor, case, cause, timeout_s)
+            check.errors = [first, *(m for m in remaining if any(m.is_same(seen) for seen in check.errors))]
             check.is_explained = False
             case.problem.release()
         elif multiple is not None and outside:
@@ -438,7 +439,10 @@ def _look_for_cause(
 
 
 def _remaining(executor: LocalExecutor, case: Case, cause: ProvenCause, timeout_s: float) -> list[Mistake]:
-    """Return the mistakes of a case whose proven mistake is undone."""
+    """Return the mistakes of a case that are still there when its proven mistake is undone.
+
+    A change may be incomplete, such as in one of two stores to a tile: its own faults are none of the kernel.
+    """
     assert case.launch is not None  # noqa: S101 - the case was launched before
     if not cause.fits(case.launch):
         return []
@@ -546,9 +550,9 @@ def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> str:
 
 def _remark(observation: Observation, case: Case) -> str:
     """Return a remark on a kernel that reads C and was verified with β = 0; empty for any other."""
-    if not observation.reads_of_output or case.problem.scale.beta:
-        return ""
     method = case.variant.method
+    if not observation.reads_of_output or case.problem.scale.beta or method.adds_to_zeros:
+        return ""
     line = observation.reads_of_output[0].line
     place = f"line {line} of {method.path.name}" if line else method.path.name
     names_beta = re.search(r"\bbeta\b", " ".join(method.arguments), re.IGNORECASE)

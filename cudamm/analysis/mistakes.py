@@ -119,6 +119,10 @@ class Mistake:
         """`advice` if the mistake costs only time, else `error`."""
         return "advice" if self.kind in ADVICE else "error"
 
+    def is_same(self, other: Mistake) -> bool:
+        """Return whether this is one mistake with another, seen at another size or in another launch."""
+        return self._identity == other._identity
+
     @property
     def _identity(self) -> tuple[object, ...]:
         """The fields that are equal when one mistake is seen at two sizes."""

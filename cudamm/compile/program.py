@@ -15,7 +15,7 @@ from cudamm.errors import UsageError
 from cudamm.kernels.header import names_result
 from cudamm.kernels.method import ElementType, Method, Value
 from cudamm.kernels.variant import Variant
-from cudamm.source.c_text import with_values, without_comments
+from cudamm.source.c_text import LAUNCHER, with_values, without_comments
 from cudamm.source.included_files import line_directive, may_include
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Program:
         return _lines(self.text)
 
     def line_text(self, line: int, file: str = "") -> str:
-        """Return a line without surrounding space; empty if there is no such line.
+        """Return a line without surrounding space; empty if there is no such line, or if cudamm wrote it.
 
         Args:
             file: an included file; empty for the method's own file.
@@ -59,7 +59,8 @@ class Program:
         if file:
             return self.lines.get((file, line), "").strip()
         own = self.method.source.splitlines()
-        return own[line - 1].strip() if 0 < line <= len(own) else ""
+        text = own[line - 1].strip() if 0 < line <= len(own) else ""
+        return "" if text.startswith(f"void {LAUNCHER}(") else text
 
     @property
     def may_include(self) -> bool:

@@ -210,7 +210,8 @@ def _check_block(program: Program, launch: Launch) -> None:
         if names:
             raise UsageError(
                 f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__), and the "
-                "launch gives it 0 bytes: pass the number of bytes with --shared-bytes"
+                "launch gives it 0 bytes: pass the number of bytes with --shared-bytes, and write it as the "
+                "third in <<<grid, block, bytes>>>"
             )
 
 

@@ -115,9 +115,9 @@ def where_right(executor: LocalExecutor, case: Case, known: Mapping[Shape, bool]
     except HangError:  # each further run could take as long
         found = None
     own = case.variant.method.program_size
-    if found is None and own is not None and known.get(Shape(*own)):
-        return RightSizes(_NONE_EQUAL, (1, 1, 1), own, is_only_own=True)
-    return found
+    if own is None or not known.get(Shape(*own)) or (found is not None and found.holds(Shape(*own))):
+        return found
+    return RightSizes(_NONE_EQUAL, (1, 1, 1), own, is_only_own=True)
 
 
 class _Search:

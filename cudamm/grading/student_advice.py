@@ -16,7 +16,7 @@ _OPTIONS = (
     (r": choose one with --entry", ": hand in one"),
     (r"; list its arguments with --args[^;]*", ""),
     (r" \(if [^()]* meant to be column-major: --layout [^()]*\)", ""),
-    (r": pass the number of bytes with --shared-bytes", ": give the array a constant size"),
+    (r": pass the number of bytes with --shared-bytes[^;]*", ": give the array a constant size"),
     (r"; write its types as `element`, or choose another type with --dtype", ""),
 )
 """Parts of messages that name options, and what students are told instead."""

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 
 # Comments, and text in which `//` and `/*` begin no comment: strings, characters, numbers such as 1'000'000.
 # An unclosed string ends with its line, and an unclosed comment with the file, so that no text is read twice.
+LAUNCHER = "launch_from_python"
+"""Name of the C++ function that stands for a launch in the text of a Python program."""
+
 _COMMENT_OR_LITERAL = re.compile(
     r"(?=[/\"'R\d])"  # most characters begin none of them
     r"(?://(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)"

@@ -138,6 +138,8 @@ def _adds_up(body: Node) -> bool:
         is_sum = sign == "+=" or spaceless.startswith(f"{target}+") or spaceless.endswith(f"+{target}")
         is_of_loop = node.parent is not None and node.parent.type in ("for_statement", "comma_expression")
         is_index = "[" not in value and re.search("blockDim|gridDim", value)
-        if is_sum and not is_of_loop and not is_index:
+        # `sum = a[k] * b[k]` is a sum whose += was forgotten.
+        is_product = sign == "=" and target.isidentifier() and "*" in value and value.count("[") > 1
+        if (is_sum or is_product) and not is_of_loop and not is_index:
             return True
     return False

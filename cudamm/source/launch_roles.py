@@ -48,6 +48,9 @@ _TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
 """The flat name of `A.size(0)` and `A.sizes()[0]`, with the tensor and the dimension."""
 _WHOLE = re.compile(r"\b(int|unsigned|long|short|u?int\d+_t|size_t|ptrdiff_t)\b")
 
+_BY_COLUMN = re.compile(r"col(umn)?[-_ ]?major|cublas", re.IGNORECASE)
+"""What a program mentions that passes B and A on purpose, because its matrices lie column by column."""
+
 _OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular matrix"}
 """What kernels multiply that have certain words in their names."""
 
@@ -502,7 +505,10 @@ class LaunchRoles:
         of_fragments = {
             self.letters[x]: is_so for x, is_so in self.wmma.by_column.items() if x in self.letters
         }
-        if len(of_fragments) == 3:
+        inputs = [self.letters[p.name] for p in self.parameters if self.letters.get(p.name) in ("A", "B")]
+        if inputs == ["B", "A"] and not _BY_COLUMN.search(text_of(self.file.tree)):
+            pass  # swapped by mistake: row by row, B·A has the indices that A·B has column by column
+        elif len(of_fragments) == 3:
             self.columns = frozenset(letter for letter, is_by_column in of_fragments.items() if is_by_column)
         elif is_column_major(a, b, c if is_known else MatrixUse(multiplied=b.multiplied, added=a.added)):
             if not is_known:

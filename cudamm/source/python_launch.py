@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from cudamm.source.c_text import LAUNCHER
 from cudamm.source.host_values import (
     Frame,
     HostArray,
@@ -56,7 +57,7 @@ class Launch:
             if str(number.value) != defined.get(name, "").strip("()")
         ]
         parameters = ", ".join(f"{kind} {name}" for name, kind in unknown.items())
-        return f"void launch_from_python({parameters}) {{ {' '.join(declared)} {self.code} }}"
+        return f"void {LAUNCHER}({parameters}) {{ {' '.join(declared)} {self.code} }}"
 
 
 def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | None:

@@ -575,7 +575,7 @@ def test_dynamic_shared_memory_of_no_bytes_is_refused(write_kernel) -> None:
     uses = f"__global__ void k{PARAMETERS} {{ extern __shared__ float tile[]; C[0] = tile[0]; }}\n"
     assert refusal(write_kernel, uses) == (
         "k keeps tile in dynamic shared memory (extern __shared__), and the launch gives it 0 bytes: pass "
-        "the number of bytes with --shared-bytes"
+        "the number of bytes with --shared-bytes, and write it as the third in <<<grid, block, bytes>>>"
     )
     assert refusal(write_kernel, f"// shared-bytes: 4\n{uses}") == ""
     unused = uses.replace(" k(", " other(") + f"__global__ void k{PARAMETERS} {{}}\n"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from cudamm.errors import KernelError
 from cudamm.execution.case import Case
+from cudamm.execution.duration_estimate import duration
 from cudamm.execution.executor import LocalExecutor, Report
 from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.problem import Shape
@@ -38,7 +39,7 @@ class EstimateDurations:
     ) -> Iterator[tuple[int, float]]:
         """Yield the position of each large case, and the estimated duration of one run in seconds."""
         for case in cases:
-            if _work(case.problem.shape) > ESTIMATED_WORK and case.launch is not None:
+            if case.problem.shape.work > ESTIMATED_WORK and case.launch is not None:
                 report(f"estimating {case.title}")
                 duration_s = _estimated_s(executor, case)
                 if duration_s is not None:
@@ -56,7 +57,7 @@ def _estimated_s(executor: LocalExecutor, case: Case) -> float | None:
         batch = executor.sample(smaller, samples=1, launches_per_sample=1, cold=False, check=False)
     except KernelError:
         return None  # measuring the case reports the failure
-    return batch.samples_ms[0] / 1e3 * _work(shape) / _work(small)
+    return batch.samples_ms[0] / 1e3 * shape.work / small.work
 
 
 def too_long(shape: Shape, duration_s: float, max_time_s: float) -> str:
@@ -73,22 +74,9 @@ def too_long(shape: Shape, duration_s: float, max_time_s: float) -> str:
     if shape.m == shape.n == shape.k:
         halvings = math.ceil(math.log2(duration_s / limit_s) / 3)
         edge = shape.m >> halvings
-        advice = f"-n {edge} takes about {_duration(duration_s * (edge / shape.m) ** 3)}"
+        advice = f"-n {edge} takes about {duration(duration_s * (edge / shape.m) ** 3)}"
     allowed_s = math.ceil(duration_s * 1.5)
     return (
-        f"one run on the host would take about {_duration(duration_s)}; {advice}, "
+        f"one run on the host would take about {duration(duration_s)}; {advice}, "
         f"and --max-time {allowed_s} --timeout {2 * allowed_s} allow this size"
     )
-
-
-def _work(shape: Shape) -> int:
-    return shape.m * shape.n * shape.k
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration in words, with one or two digits."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if seconds < 100 * 60:
-        return f"{seconds / 60:.0f} minutes"
-    return f"{seconds / 3600:,.0f} hours"

@@ -38,7 +38,7 @@ class TimedLaunches:
     """The timed launches of one run, of which some are judged.
 
     Attributes:
-        wrong_problem: the problem whose product was wrong; None if none was.
+        wrong_problem: the problem whose product was wrong for an unknown reason; None if there is none.
     """
 
     def __init__(self, run: Run, problem: Problem, variant: Variant, precision: PrecisionJudge) -> None:
@@ -161,6 +161,7 @@ class TimedLaunches:
         for earlier in (self._problem, *reversed(self._earlier)):
             if earlier != problem and self._is_product_of(product, earlier, wrong):
                 part = where(wrong) if not wrong.all() else ""
+                self.wrong_problem = None  # no further launch has to tell why
                 return KernelError(f"the result is that of an earlier launch, which had other inputs{part}")
         described = describe_wrong(product, problem, self._variant, wrong)
         lower = (

@@ -94,7 +94,7 @@ def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:
         run.fill_output()
         run.launch()
         start = float(run.product()[element])
-        if 0 < abs(start) < LARGEST_START:
+        if start.is_integer() and 0 < abs(start) < LARGEST_START:
             run.load(a, b)
             return (
                 f"C[{row}][{column}] is {start:g} even if A holds only zeros: the sum does not begin at 0, "

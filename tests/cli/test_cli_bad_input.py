@@ -16,6 +16,10 @@ from cudamm.devices.find_device import host
 from cudamm.output.console import console, messages
 from cudamm.tuning.tuned_store import arch_of
 
+OTHER_PRODUCT = (
+    "__global__ void other(const float *A, const float *B, float *C, int K) "
+    "{ for (int k = 0; k < K; ++k) C[0] += A[k] * B[k]; }"
+)
 GRID = '--threads 16,16 --grid "ceil(N/16),ceil(M/16)"'
 
 
@@ -24,7 +28,7 @@ KERNELS = {
     "note.txt": ("", ""),
     "plain.cu": ("", ""),
     "broken.cu": ("float sum = 0;", "float sum = 0"),
-    "two.cu": ("__global__", "__global__ void other(float *C) {}\n__global__"),
+    "two.cu": ("__global__", f"{OTHER_PRODUCT}\n__global__"),
     "typo.cu": ("// grid:", "// gird:"),
     "twice.cu": ("// threads:", "// threads: 8, 8\n// threads:"),
     "range.cu": ("= 16 in 8, 16", "= 32 in 8, 16"),

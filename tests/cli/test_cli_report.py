@@ -313,7 +313,7 @@ def test_a_page_of_a_kernel_has_its_source_with_findings_below_the_lines(run, tm
     assert "&lt;img src=x onerror=alert(1)&gt; &amp; &#34;quoted&#34;" in cell(page, 1)
     assert "int main() { return 0; }" in cell(page, 13)
     # A warp has 2 rows of 16 columns: 2 sectors of A, and 2 of B.
-    assert "A load: sectors per request: 2 (ideal 1), uncoalesced" in cell(page, 10)
+    assert "A load: sectors per request: 2 (ideal 1), partly coalesced" in cell(page, 10)
     assert "B load: sectors per request: 2 (ideal 2), coalesced" in cell(page, 10)
     assert "error: out-of-bounds" in cell(page, 11) and "writes C[17][0]" in cell(page, 11)
     assert "error: out-of-bounds" not in cell(page, 9)

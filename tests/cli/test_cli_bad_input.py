@@ -17,8 +17,9 @@ from cudamm.output.console import console, messages
 from cudamm.tuning.tuned_store import arch_of
 
 OTHER_PRODUCT = (
-    "__global__ void other(const float *A, const float *B, float *C, int K) "
-    "{ for (int k = 0; k < K; ++k) C[0] += A[k] * B[k]; }"
+    "__global__ void other(int M, int N, int K, const float *A, const float *B, float *C) { "
+    "int i = threadIdx.y, j = threadIdx.x; "
+    "for (int k = 0; k < K; ++k) C[i * N + j] += A[i * K + k] * B[k * N + j]; }"
 )
 GRID = '--threads 16,16 --grid "ceil(N/16),ceil(M/16)"'
 

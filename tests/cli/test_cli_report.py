@@ -315,9 +315,9 @@ def test_a_page_of_a_kernel_has_its_source_with_findings_below_the_lines(run, tm
     # A warp has 2 rows of 16 columns: 2 sectors of A, and 2 of B.
     assert "A load: sectors per request: 2 (ideal 1), partly coalesced" in cell(page, 10)
     assert "B load: sectors per request: 2 (ideal 2), coalesced" in cell(page, 10)
-    assert "error: out-of-bounds" in cell(page, 11) and "writes C[17][0]" in cell(page, 11)
+    assert "error: out-of-bounds" in cell(page, 8) and "off by one" in cell(page, 8)
     assert "error: out-of-bounds" not in cell(page, 9)
-    assert '<a href="#line-11">Line 11</a>' in page
+    assert '<a href="#line-8">Line 8</a>' in page
     assert (
         "Counted, as by <code>cudamm trace</code>, by executing the kernel on the CPU device at 64 x 64 x 64"
         in page

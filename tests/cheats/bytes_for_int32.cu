@@ -6,7 +6,8 @@
 // threads: 16, 16
 // grid:    ceil(N / 16), ceil(M / 16)
 //
-// verify with --dtype int32 reports: right on the first launch only; in a later one
+// verify with --dtype int32 reports: right with the first inputs, and wrong with others
+// on a GPU: right on the first launch only; in a later one
 
 __global__ void bytes_for_int32(int M, int N, int K, const int *A, const int *B, int *C) {
     const int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x, i = row * N + col;

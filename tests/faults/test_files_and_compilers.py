@@ -118,14 +118,14 @@ FILE_SIZE_LIMIT = """
 import resource, signal
 from cudamm.cli.session import LiveSession
 inner = LiveSession.collect
-def outer(self, measure):
+def outer(self, measure, **named):
     def limited(report_progress):
         for number, result in enumerate(measure(report_progress)):
             if number == 0:
                 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
                 resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))
             yield result
-    inner(self, limited)
+    inner(self, limited, **named)
 LiveSession.collect = outer
 """
 

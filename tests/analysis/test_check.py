@@ -250,6 +250,7 @@ def test_an_index_into_the_next_row_is_no_mistake_of_a_right_kernel(checked: Che
     assert checked(kernels / "second_looks.cu", "8x8x8").status == "clean"
 
 
+@pytest.mark.slow
 def test_reading_another_row_is_out_of_bounds_only_past_the_end(checked: Checked) -> None:
     inside = checked("reads_the_next_row", "16x8x16")
     assert {f.kind for f in inside.errors} == {"wrong-result"}
@@ -350,6 +351,7 @@ def test_blocks_that_end_in_the_middle_of_a_warp_are_clean(cpu: Device[Any]) -> 
         assert "not a multiple of 32" in odd.message
 
 
+@pytest.mark.slow
 def test_a_large_launch_is_checked_by_some_of_its_blocks(checked: Checked) -> None:
     result = checked("tiled", "512x512x64", BLOCK_SIZE=16)
     watched, blocks = result.watched["512x512x64"]

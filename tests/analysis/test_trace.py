@@ -335,6 +335,7 @@ def test_the_watched_warp_is_the_requested_one():
     assert by_array["C"].periods == ({i: 4 * ((2 + i // 16) * 64 + 16 + i % 16) for i in lanes},)
 
 
+@pytest.mark.slow
 def test_the_counts_of_some_warps_are_scaled_to_the_block(monkeypatch):
     """A requested warp is watched even if another warp represents it in the counts."""
     monkeypatch.setattr("cudamm.devices.observe.MOST_CALLS", 50_000)

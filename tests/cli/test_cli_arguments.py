@@ -87,6 +87,7 @@ def test_results_of_different_layouts_and_factors_have_different_identities(tmp_
     assert len(set(found)) == 4 and all(found)
 
 
+@pytest.mark.slow
 def test_messages_name_the_elements_of_a_matrix_that_is_stored_by_column(run) -> None:
     views = f"{ROWS['A']}, {ROWS['B']}, {{1, C, M + 1}}, M, N, K, alpha, beta"
     ended = run(f"check {launch('C', views)} --json -")

@@ -186,6 +186,7 @@ def test_roofline_accepts_best(run):
     assert "not measured on sm_86 (a GPU, 10 SMs)" in result.stdout
 
 
+@pytest.mark.slow
 def test_occupancy_chooses_for_each_architecture(run, needs_nvcc, tmp_path):
     result = run("occupancy -m best -n 128x128x16 --arch sm_75 --arch sm_90 --json out.json")
     assert result.status == 0

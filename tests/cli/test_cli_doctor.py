@@ -40,6 +40,7 @@ def test_a_missing_compiler_ends_with_3_and_the_remedy(run, setenv) -> None:
     assert "no-such-compiler" in result.stderr and "apt install g++" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_compiler_that_is_killed_ends_with_3_and_one_line(spawn, tmp_path: Path) -> None:
     killed = tmp_path / "my-g++"
     killed.write_text("#!/bin/sh\nkill -KILL $$\n")

@@ -99,6 +99,7 @@ def test_a_name_without_its_ending_is_recognised(run: Any) -> None:
     run("verify other").refused(2, "“other” is neither", "choose a method with -m")
 
 
+@pytest.mark.slow
 def test_a_file_of_results_is_not_taken_for_a_kernel(run: Any) -> None:
     run("bench -m naive -n 8 --device cpu --json results.json")
     run("verify results.json").refused(2, "“results.json” is a file of results", "cudamm report")

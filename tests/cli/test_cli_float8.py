@@ -19,6 +19,7 @@ __global__ void product(int M, int N, int K, const fp8 *A, const fp8 *B, __nv_bf
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

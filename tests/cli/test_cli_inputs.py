@@ -58,6 +58,7 @@ def test_on_whole_numbers_every_type_is_verified_bit_for_bit(run):
     assert all(record["max_error"] == record["error_bound"] == 0 for record in ended.records)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fmad", ["--fmad", "--no-fmad"])
 def test_on_whole_numbers_an_error_within_the_bound_of_rounding_is_wrong(run, tmp_path, fmad):
     (tmp_path / "kernel.cu").write_text(KERNEL.replace("FACTOR", "1.0000001f"))

@@ -366,6 +366,7 @@ def test_curves_are_drawn_to_a_file_and_in_the_terminal(run, tmp_path):
         assert point in shown
 
 
+@pytest.mark.slow
 def test_a_plot_may_be_of_a_file_with_special_characters_in_its_name(run, mine):
     name = "a$b_{x$漢字.cu"
     mine(name=name)

@@ -36,6 +36,7 @@ def test_a_picture_shows_the_best_of_each_method_that_is_timed(run, tmp_path):
     assert "BLOCK_SIZE" in svg and "Tsinghua 2022, scaled" in svg and "† executed by the CPU device" in svg
 
 
+@pytest.mark.slow
 def test_charts_in_the_terminal_come_below_the_table(run):
     ended = run(f"bench {ON_CPU} -m cpu-block -m cpu-simple --plot -")
     assert (ended.status, ended.stderr) == (0, "")

@@ -64,6 +64,7 @@ def test_a_format_that_does_not_exist_is_refused(run):
     assert ended.status == 2 and "--allow-precision" in ended.stderr
 
 
+@pytest.mark.slow
 def test_the_python_interface_takes_it_too(write):
     path = write(TF32)
     (refused,) = cudamm.verify(path, shape=(32, 32, 2048), device="cpu")

@@ -117,6 +117,7 @@ def filled(frame: str) -> int:
     return len(re.findall("[━╸]+", frame)[-1])
 
 
+@pytest.mark.slow
 def test_the_bar_never_moves_back_and_its_clock_runs(terminal: Terminal) -> None:
     # The steps have names of one length, so that the bar always has the same room.
     steps = [

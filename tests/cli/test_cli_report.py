@@ -69,6 +69,7 @@ def test_results_from_a_stream_need_a_name_for_the_page(spawn, results, tmp_path
     assert not Path("/dev/stdin.html").exists()
 
 
+@pytest.mark.slow
 def test_results_from_a_stream_can_be_a_page_on_standard_output(spawn, results, tmp_path):
     ended = spawn("report /dev/stdin --no-occupancy -o -", redirect="< results.json")
     assert (ended.status, ended.stderr) == (0, "")

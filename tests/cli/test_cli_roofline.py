@@ -100,6 +100,7 @@ def test_a_users_formula_takes_the_place_of_the_count(run, kernel, monkeypatch):
     assert rows_of(run(PAPER + "--kernel declared.cu").stdout)["declared"][1] == "0.250"
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_ladders_kernel_has_its_op_per_byte_without_a_formula(run, tmp_path):
     """One definition for all rows: what `trace` counts is what the header of the ladder's kernel says."""
     for name in ("coalesced", "tiled"):

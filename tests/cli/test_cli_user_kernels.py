@@ -142,6 +142,7 @@ def test_a_define_may_apply_to_a_method_of_the_ladder_only(run, kernel):
     assert [r["params"].get("PAD") for r in ended.records] == [0, None]
 
 
+@pytest.mark.slow
 def test_an_edited_copy_of_a_ladder_kernel_has_its_own_row(run, tmp_path):
     original = Path(__file__).parents[2] / "cuda_src" / "09_tiled.cu"
     copy = tmp_path / original.name
@@ -366,6 +367,7 @@ void run(const float *A, const float *B, float *C, int n) {
 """
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_the_launch_of_a_file_once_until_it_changes(on_terminal, run, own_cache, tmp_path):
     path = tmp_path / "launched.cu"
     path.write_text(LAUNCHED.replace("EDGE", "16"))

@@ -174,6 +174,7 @@ def test_a_file_without_times_is_resumed_and_compared(run) -> None:
     assert ended.status == 0 and "2 not compared" in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_sweep_shows_exact_figures_in_the_given_order(run) -> None:
     ended = run("sweep --device cpu -n 32 -m tiled --block 32,16")
     rows = rows_of(ended.stdout)
@@ -228,6 +229,7 @@ def test_a_size_that_takes_too_long_is_estimated_and_its_exact_figures_are_shown
     assert record["exact"]["sectors_per_1000_multiply_adds"] == pytest.approx(33 / 32 * 1000, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_hangs_is_still_called_failed(spawn, tmp_path: Path) -> None:
     (tmp_path / "spin.cu").write_text(HANGS)
     for size in ("64", "512"):
@@ -238,7 +240,7 @@ def test_a_kernel_that_hangs_is_still_called_failed(spawn, tmp_path: Path) -> No
 
 
 def test_a_time_limit_that_is_too_short_is_no_failure_of_a_sound_kernel(spawn) -> None:
-    for line in ("verify -m naive -n 256 --dtype float32", "bench -m naive -n 256"):
+    for line in ("verify -m naive -n 512 --dtype float32", "bench -m naive -n 512"):
         ended = spawn(f"{line} --device cpu --timeout 0.01")
         assert "failed naive" not in ended.stdout and "FAILED" not in ended.stdout
         assert "skipped naive" in ended.stdout and "(--timeout)" in ended.stdout

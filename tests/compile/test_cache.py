@@ -197,6 +197,7 @@ def test_a_full_disk_that_the_compiler_finds_is_reported(
 # ---- Several processes that write to the cache
 
 
+@pytest.mark.slow
 def test_processes_that_need_the_same_file_make_it_once(own_cache: Path, tmp_path: Path) -> None:
     code = """
 import sys, time
@@ -426,6 +427,7 @@ def test_a_changed_header_changes_what_a_program_is_made_from(
     assert made_from[0] != made_from[1]
 
 
+@pytest.mark.sampled(2, first=1)
 @pytest.mark.parametrize("name", ["cuda_fp16.h", "cooperative_groups/reduce.h"])
 def test_a_header_of_cuda_is_never_a_file_of_the_user(
     write_kernel: WriteKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -245,6 +245,7 @@ def test_an_option_that_ptxas_does_not_know_is_an_error_in_one_line(write_kernel
     assert "no-such-option" in str(raised.value) and "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_a_changed_include_is_compiled_again_and_files_may_contain_any_characters(
     write_kernel: WriteKernel, compiler_calls: list[list[str]]
 ) -> None:

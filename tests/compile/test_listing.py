@@ -137,6 +137,7 @@ class TestPtx:
         # No directive, label, predicate or prototype is counted as an instruction.
         assert all(re.fullmatch(r"[a-z][a-z0-9]*(\.[a-z0-9:]+)*", opcode) for opcode in found), found
 
+    @pytest.mark.slow
     def test_every_statement_of_the_ladders_kernels_is_counted(self) -> None:
         for name in ("naive", "tiled", "register-tile"):
             result = listing.ptx(ladder_program(name), "sm_90")

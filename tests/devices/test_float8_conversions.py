@@ -54,6 +54,7 @@ def numbers() -> np.ndarray:
     )
 
 
+@pytest.mark.slow
 def test_conversions_are_rounded_once_and_saturate(
     cpu: Device[Any], open_run: Kernel, write_kernel: Kernel, numbers: np.ndarray
 ) -> None:

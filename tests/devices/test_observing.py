@@ -374,6 +374,7 @@ __global__ void slow(int M, int N, int K, const float *A, const float *B, float 
 """
 
 
+@pytest.mark.slow
 def test_the_time_limit_is_that_of_a_block(write_kernel: Callable[..., Path]) -> None:
     method = read_method(write_kernel(SLOW_BLOCKS))
     assert len(observation_of(method, "1x4x1", checked=True, timeout_s=0.9).blocks) == 4

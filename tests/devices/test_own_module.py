@@ -27,6 +27,7 @@ FLOAT32 = ELEMENT_TYPES["float32"]
 MODULES = own_modules(FLOAT32)
 
 
+@pytest.mark.slow
 def test_all_are_compiled_at_the_same_time_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
     together, compiled = threading.Barrier(len(MODULES)), []
 
@@ -59,6 +60,7 @@ def test_code_with_wgmma_is_compiled_for_sm_90a(monkeypatch: pytest.MonkeyPatch)
     assert compiled == {"-arch=sm_90a": True, "-arch=sm_80": True, "-arch=sm_90": False}
 
 
+@pytest.mark.slow
 def test_a_thread_that_needs_one_waits_for_the_thread_that_compiles_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

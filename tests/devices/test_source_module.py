@@ -110,6 +110,7 @@ def test_a_kernel_compiles_if_pycudas_cache_is_disabled(monkeypatch: pytest.Monk
     assert compiled(find("naive")).image.startswith(b"\x7fELF")
 
 
+@pytest.mark.slow
 def test_a_changed_header_is_compiled_again(
     write_kernel: Callable[..., Path], compiled_sources: list[str]
 ) -> None:

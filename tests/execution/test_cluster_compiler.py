@@ -95,6 +95,7 @@ def program_of(path: Path) -> Program:
     return program(Variant(method, ()), ELEMENT_TYPES["float32"], True)
 
 
+@pytest.mark.slow
 def test_a_host_compiles(
     hosts: Callable[[int], Hosts], write_kernel: Callable[..., Path], nothing_is_compiled_here: None
 ) -> None:

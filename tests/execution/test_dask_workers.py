@@ -33,6 +33,7 @@ NOBODY = SchedulerAddress("tcp://127.0.0.1:1")
 pytest.importorskip("distributed")
 
 
+@pytest.mark.slow
 def test_a_worker_that_has_ended_can_be_told_an_address_started_again_and_closed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,6 +89,7 @@ def test_devices_begin_before_every_worker_of_this_machine_has_joined(stopped_by
                 assert len(group.members) == 2  # the first may still join
 
 
+@pytest.mark.slow
 def test_a_worker_that_ends_after_it_has_joined_is_left_out() -> None:
     with (
         dask_workers(["cpu", "cpu"], "local", reports=False) as workers,
@@ -125,6 +127,7 @@ def test_workers_that_do_not_join_are_not_waited_for_without_end(monkeypatch: py
         _ = group.target
 
 
+@pytest.mark.slow
 def test_a_cluster_of_this_machine_has_the_devices_that_pay_of_each_kind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

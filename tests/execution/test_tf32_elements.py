@@ -101,6 +101,7 @@ def test_on_whole_numbers_only_the_exact_product_is_right(cpu: Device[Any], writ
         assert result.verdict.bit_equal is is_right
 
 
+@pytest.mark.slow
 def test_a_lower_precision_than_tf32_may_be_allowed(write_kernel: Kernel) -> None:
     path, options = (
         write_kernel(source("bfloat16")),
@@ -111,6 +112,7 @@ def test_a_lower_precision_than_tf32_may_be_allowed(write_kernel: Kernel) -> Non
         assert result.status == status, allowed
 
 
+@pytest.mark.slow
 def test_the_same_kernel_is_refused_in_float32_unless_tf32_is_allowed(write_kernel: Kernel) -> None:
     path = write_kernel(source("cut").replace("tf32", "float32", 1))
     options = {"shape": (33, 35, 64), "dtype": "float32", "device": "cpu"}

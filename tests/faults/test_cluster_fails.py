@@ -373,6 +373,7 @@ def test_an_encrypted_cluster_needs_the_files_of_tls(workspace: Any, start_clust
     assert completed.status == 2 and "is encrypted: add --tls-ca" in completed.stderr
 
 
+@pytest.mark.slow
 def test_a_scheduler_without_workers_is_reported(workspace: Any) -> None:
     scheduler = start_scheduler(workspace)
     try:

@@ -145,6 +145,7 @@ def assert_measured_again(ended: Ended, status: int) -> None:
     assert b"in out.json already" not in ended.stdout, ended
 
 
+@pytest.mark.slow
 def test_nothing_is_measured_again_if_nothing_changed(two_runs: TwoRuns) -> None:
     ended = two_runs.run()
     assert ended.status == 0 and b"1 of 1 results were in out.json already" in ended.stdout, ended

@@ -400,6 +400,7 @@ def test_a_mistake_of_a_public_test_names_no_size_of_a_hidden_one(graded):
     assert "(at 17x31x13)" in public and "45" not in public
 
 
+@pytest.mark.slow
 def test_what_the_machine_lacks_is_no_fault_of_the_student(graded, monkeypatch):
     def missing():
         raise NoDeviceError("nvcc was not found: run make setup")

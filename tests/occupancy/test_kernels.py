@@ -75,6 +75,7 @@ def ptxas(method: str, arch: str, tmp_path: Path, *defines: str) -> tuple[int, i
     return int(registers[1]), int(shared[1]) if shared else 0
 
 
+@pytest.mark.slow
 def test_kernels_of_the_ladder_have_the_occupancy_of_nvidias_header(header, tmp_path: Path) -> None:
     planned = cases("tiled", "1000x500x70", BLOCK_SIZE=(16,))
     planned += cases("tiled-dynamic", "1000x500x70", BLOCK_SIZE=(16, 32))  # one program for both sizes
@@ -113,6 +114,7 @@ def test_kernels_of_the_ladder_have_the_occupancy_of_nvidias_header(header, tmp_
         )
 
 
+@pytest.mark.slow
 def test_a_block_too_large_for_one_architecture_can_run_on_another(write_kernel: WriteKernel) -> None:
     steps: list[tuple[int, int]] = []
     method = read(

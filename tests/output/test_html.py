@@ -163,6 +163,7 @@ def hashed(method: str, dtype: str = "float32", **params: int) -> str:
     return program(variant, ELEMENT_TYPES[dtype], True).hash
 
 
+@pytest.mark.slow
 def test_the_summary_has_the_best_row_of_each_problem(saved: Saved, gpu_page: ParsedPage) -> None:
     cards = [text for text in gpu_page.texts["li"] if "the fastest verified row" in text]
     rates = [float(text.split()[0]) for text in gpu_page.texts["span"] if text.endswith(" GFLOP/s")]
@@ -724,6 +725,7 @@ def test_keys_reach_every_chart_and_move_between_its_points(browser: Browser, gp
     assert browser.run(SPOKEN_TEXT) == ""
 
 
+@pytest.mark.slow
 def test_the_pointer_shows_the_nearest_point(browser: Browser, gpu_page_file: Path) -> None:
     browser.show(gpu_page_file)
     tips = "[...document.querySelectorAll('.tip:not([hidden])')].map(tip => tip.textContent)"

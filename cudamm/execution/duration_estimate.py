@@ -46,8 +46,9 @@ class Estimate:
 
     def __str__(self) -> str:
         """Return "-n 2048 would take about 4 minutes here; -n 512 takes 6 s"."""
+        about = "about " if self.seconds >= 1 else ""
         return (
-            f"{_as_option(self.shape)} would take about {duration(self.seconds)} here; "
+            f"{_as_option(self.shape)} would take {about}{duration(self.seconds)} here; "
             f"{_as_option(self.smaller)} takes {duration(self.smaller_seconds)}"
         )
 

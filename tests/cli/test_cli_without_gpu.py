@@ -243,7 +243,7 @@ def test_a_time_limit_that_is_too_short_is_no_failure_of_a_sound_kernel(spawn) -
     for line in ("verify -m naive -n 512 --dtype float32", "bench -m naive -n 512"):
         ended = spawn(f"{line} --device cpu --timeout 0.01")
         assert "failed naive" not in ended.stdout and "FAILED" not in ended.stdout
-        assert "skipped naive" in ended.stdout and "(--timeout)" in ended.stdout
+        assert re.search(r"skipped naive.*--timeout", ended.stdout)  # an estimate, or no answer in time
     ended = spawn("trace -m naive -n 4096 --timeout 0.01")
     assert ended.status == 1 and "failed" not in ended.stdout
     assert "no block of threads ended within 0.01 s (--timeout)" in ended.stdout

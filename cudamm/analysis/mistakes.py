@@ -306,6 +306,11 @@ def errors_of(
         if not (_belongs_to_race(watched, f) or (explained and f.kind == "race" and f.space == "global"))
     ]
     mistakes = [_FAULTS[fault.kind](watched, fault) for fault in faults]
+    if is_right:  # no index is wrong: what was accessed beyond a matrix is not used
+        mistakes = [
+            dataclasses.replace(m, cure=WITHIN_MATRIX) if is_outside_of_matrix(m) and not m.cure else m
+            for m in mistakes
+        ]
     if observation.ended and kinds.isdisjoint(("divergent-barrier", "crash", "index", "nan")):
         mistakes.append(crash(watched, Fault("crash", message=observation.ended)))
     # A launch that did not finish has no result.

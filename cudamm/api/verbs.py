@@ -226,7 +226,9 @@ def verify(
     with WorkerExecutor(device, limit_s) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
-        results = verify_all(worker, wanted, fmad, progress or _no_progress, observed_cause, advises=True)
+        results = verify_all(
+            worker, wanted, fmad, progress or _no_progress, observed_cause, advises=True, watches=True
+        )
         verified = list({result.position: result for result in results}.values())  # the last of each
 
     def render(console: Console, results: Sequence[Result]) -> None:

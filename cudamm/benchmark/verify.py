@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cudamm.benchmark.result import Result, Status, result_of_case
 from cudamm.errors import DeviceLostError, HangError, KernelError, UnfinishedError, UsageError
-from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
+from cudamm.execution.case import ORDER_MATTERS, ORDER_SEEN, Case, Verdict
 from cudamm.execution.duration_estimate import Estimate, estimate
 from cudamm.execution.executor import Executor, Executors, LocalExecutor, Report
 from cudamm.execution.executor_group import device_threads
@@ -34,6 +35,12 @@ VERIFIED_AT_ONCE = 8
 MOST_PARTLY_WRONG = 8
 """Maximum number of wrong kernels of which the sizes are looked for at which they are right."""
 
+MOST_WATCHED_VARIANTS = 8
+"""Maximum number of right variants whose accesses are watched."""
+
+MOST_WATCHED_WORK = 2**19
+"""Number of multiplications, over all sizes of a variant, after which no further size is watched."""
+
 
 def verify_all(
     executors: Executors,
@@ -43,14 +50,17 @@ def verify_all(
     look_again: LookAgain | None = None,
     *,
     advises: bool = False,
+    watches: bool = False,
 ) -> Iterator[Result]:
     """Verify each case, and yield each result as soon as it is complete.
 
-    A result that is looked at again is yielded a second time, with its cause.
+    A result that is looked at again is yielded a second time if its status or its reason changes.
 
     Args:
         look_again: is called for a user's kernel that is wrong on the CPU device, if no result shows why; and
             for one that adds to C, which blocks may do at the same time on a GPU.
+        watches: call `look_again` also for a user's kernel that is right at each size on the CPU device, at
+            its smallest sizes: races and accesses out of bounds need not show in the product.
         advises: skip a case that would take longer than the time limit, and look for the sizes at which a
             wrong kernel is right.
 
@@ -65,13 +75,22 @@ def verify_all(
             yield verification.updated(case, right_where=text)
     if look_again is None:
         return
+    explained: set[Variant] = set()
     for case, verdict in _to_look_at(verification.doubtful):
         cause = look_again(case, verdict)
         if cause:
-            verdict = dataclasses.replace(verdict, correct=False).because_of(cause)
-            yield verification.updated(
-                case, status="failed", reason=verdict.reason, verdict=verdict, device="cpu"
-            )
+            yield verification.failed(case, verdict, cause)
+            explained.add(case.variant)
+    for case, verdict in verification.with_refuted_guess(explained):
+        yield verification.updated(case, reason=verdict.reason, verdict=verdict)
+    if not watches:
+        return
+    for small, large in verification.to_watch():
+        found = [(*pair, cause) for pair in small if (cause := look_again(*pair))]
+        if found:
+            found += [(*pair, cause) for pair in large if (cause := look_again(*pair))]
+        for case, verdict, cause in found:
+            yield verification.failed(case, verdict, cause)
 
 
 def is_success(results: Sequence[Result]) -> bool:
@@ -81,6 +100,16 @@ def is_success(results: Sequence[Result]) -> bool:
     ran = [result for result in results if result.status == "ok"]
     is_whole = len(ran) == len(results)
     return bool(ran) and (is_whole or any(max(r.m, r.n, r.k) > 1 for r in ran))
+
+
+def not_watched(variants: Iterable[Variant], watched: Collection[Variant]) -> list[str]:
+    """Return a remark on users' kernels whose accesses `verify_all` did not watch; none if it watched all."""
+    methods = {v.method for v in variants if v not in watched and not v.method.builtin}
+    files = sorted(method.path.name for method in methods if not method.runs_on_host)
+    if not files:
+        return []
+    file = files[0] if len(files) == 1 else "FILE"
+    return [f"Races and accesses out of bounds were not looked for: cudamm check {file} finds them."]
 
 
 @dataclass(frozen=True)
@@ -233,13 +262,14 @@ class _Verification:
 
     Attributes:
         cases: the cases that no device has taken yet.
-        doubtful: wrong products without a known cause, by variant.
+        doubtful: wrong products, by variant, and all products of kernels that add to C.
     """
 
     def __init__(self, cases: SharedCases, advises: bool) -> None:
         self.cases = cases
         self._advises = advises
         self.doubtful: dict[Variant, list[tuple[Case, Verdict]]] = {}
+        self._right: dict[Variant, list[tuple[Case, Verdict]]] = {}
         self._hung: dict[Variant, Shape] = {}
         self._ran: dict[tuple[Variant, ElementType], list[tuple[Case, Result]]] = {}
 
@@ -273,8 +303,9 @@ class _Verification:
             self._hung[case.variant] = case.problem.shape
         elif verdict is not None and case.target.has_thread_order:
             is_doubtful = verdict.correct is False or method.adds_to_zeros
-            if is_doubtful and not method.runs_on_host and not method.builtin:
-                self.doubtful.setdefault(case.variant, []).append((case, verdict))
+            if not method.runs_on_host and not method.builtin:
+                kept = self.doubtful if is_doubtful else self._right
+                kept.setdefault(case.variant, []).append((case, verdict))
 
     def partly_wrong(self) -> list[tuple[Case, Mapping[Shape, bool]]]:
         """Return a case of each user's kernel that is wrong in a type, with the shapes at which it ran.
@@ -291,6 +322,43 @@ class _Verification:
             if first and first.variant not in self._hung and not isinstance(first.compiled, KernelError):
                 found.setdefault(first.variant, (first, known))
         return list(found.values()) if len(found) <= MOST_PARTLY_WRONG else []
+
+    def to_watch(self) -> Iterator[tuple[list[tuple[Case, Verdict]], list[tuple[Case, Verdict]]]]:
+        """Yield the small and the large cases, in one type, of each of the first variants that are right."""
+        failed = {
+            key[0] for key, ran in self._ran.items() if any(result.status == "failed" for _, result in ran)
+        }
+        variants = [variant for variant in self._right if variant not in failed]
+        for variant in variants[:MOST_WATCHED_VARIANTS]:
+            element = self._right[variant][0][0].problem.element
+            cases = [pair for pair in self._right[variant] if pair[0].problem.element == element]
+            cases.sort(key=lambda pair: pair[0].problem.shape.work)
+            work = [*itertools.accumulate(case.problem.shape.work for case, _ in cases)]
+            count = max(1, bisect.bisect(work, MOST_WATCHED_WORK))
+            small = sorted(cases[:count], key=lambda pair: _is_of_vectors(pair[0].problem.shape))
+            yield small, cases[count:]
+
+    def with_refuted_guess(self, explained: Collection[Variant]) -> Iterator[tuple[Case, Verdict]]:
+        """Yield cases whose cause was a guess, with what was observed, if the cause is known at another size.
+
+        Args:
+            explained: variants of which a second look has found the cause at one size.
+        """
+        for variant, pairs in self.doubtful.items():
+            is_known = variant in explained or not all(_is_guess(verdict) for _, verdict in pairs)
+            for case, verdict in pairs if is_known else []:
+                is_refuted = verdict.cause == ORDER_MATTERS or (verdict.cause and variant in explained)
+                if is_refuted and _is_guess(verdict) and self._result(case).verdict == verdict:
+                    yield case, _without_guess(verdict)
+
+    def failed(self, case: Case, verdict: Verdict, cause: str) -> Result:
+        """Return the result of a case in which a second look has found a cause, and remember it."""
+        verdict = dataclasses.replace(verdict, correct=False).because_of(cause)
+        return self.updated(case, status="failed", reason=verdict.reason, verdict=verdict, device="cpu")
+
+    def _result(self, case: Case) -> Result:
+        ran = self._ran[case.variant, case.problem.element]
+        return next(result for of, result in ran if of.position == case.position)
 
     def updated(self, case: Case, **changes: Any) -> Result:
         """Return the result of a case with changes, and remember it."""
@@ -309,12 +377,25 @@ def _to_look_at(
 ) -> Iterator[tuple[Case, Verdict]]:
     """Yield the case of each unexplained variant that shows most: a small one, and no product of vectors."""
     for cases in doubtful.values():
-        # An index outside of a local array also lets a compiler end a loop early.
-        if all(v.cause in ("", ORDER_MATTERS) or v.cause.startswith(ENDS_EARLY) for _, v in cases):
+        if all(_is_guess(verdict) for _, verdict in cases):
             yield min(
                 cases,
                 key=lambda pair: (_is_of_vectors(pair[0].problem.shape), pair[0].problem.shape.elements),
             )
+
+
+def _is_guess(verdict: Verdict) -> bool:
+    """Return whether the cause of a wrong product is not known, or may follow from another."""
+    # An index outside of a local array also lets a compiler end a loop early.
+    return verdict.cause in ("", ORDER_MATTERS) or verdict.cause.startswith(ENDS_EARLY)
+
+
+def _without_guess(verdict: Verdict) -> Verdict:
+    """Return a verdict with what was observed instead of its cause."""
+    observed = verdict.reason.removeprefix(verdict.cause).removeprefix("; ")
+    seen = ORDER_SEEN if verdict.cause == ORDER_MATTERS else ""
+    reason = "; ".join(filter(None, (seen, observed))) or verdict.reason
+    return dataclasses.replace(verdict, cause=seen, reason=reason)
 
 
 def hangs_too(hung: Shape, shape: Shape) -> bool:

@@ -24,10 +24,12 @@ from cudamm.cli.shared_options import (
 from cudamm.kernels.usual_sizes import VERIFIED_SIZES, own_sizes_not_run, usual_sizes
 
 if TYPE_CHECKING:
+    from cudamm.execution.case import Case, Verdict
     from cudamm.execution.executor import Executors
     from cudamm.kernels.input_kinds import AnyKind
     from cudamm.kernels.lower_precision import LowerPrecision
     from cudamm.kernels.selection import Selection
+    from cudamm.kernels.variant import Variant
 
 
 @cloup.command()
@@ -67,11 +69,12 @@ def verify_command(
 
     With --no-fmad, methods that sum in k order must also equal the same sum on the host, bit for bit. The
     CPU device launches each kernel twice, with its threads in opposite orders: if the two results differ,
-    the kernel has a race.
+    the kernel has a race. It also watches the accesses of your kernel at its smallest sizes, for races and
+    accesses out of bounds that leave the product right; cudamm check watches them at every size.
     """
     from cudamm.analysis.check import observed_cause
     from cudamm.benchmark.result import VERIFY_SCHEMA
-    from cudamm.benchmark.verify import is_success, verify_all
+    from cudamm.benchmark.verify import is_success, not_watched, verify_all
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import LiveSession
     from cudamm.output import verify_table as tables
@@ -91,17 +94,25 @@ def verify_command(
         inputs=inputs,
     )
 
+    watched: set[Variant] = set()
+
+    def look_again(case: Case, verdict: Verdict) -> str:
+        watched.add(case.variant)
+        return observed_cause(case, verdict)
+
     def verify(executors: Executors) -> int:
         info = opened(executors, outputs).info
         cases, remarks = fitted_to(executors.target, chosen, selection.is_named)
         with LiveSession(VERIFY_SCHEMA, outputs, info, lambda result, _: result.verify_record()) as session:
             session.collect(
                 lambda report_progress: verify_all(
-                    executors, cases, fmad, report_progress, observed_cause, advises=True
+                    executors, cases, fmad, report_progress, look_again, advises=True, watches=True
                 )
             )
             session.add_tables(lambda console, results: tables.render(console, info, results))
             session.add_remarks([*remarks, *own_sizes_not_run(variants, sizes), *executors.losses])
+            if is_success(session.results):
+                session.add_remarks(not_watched(variants, watched))
             session.finish()
             return session.exit_status(is_success(session.results))
 

@@ -80,7 +80,10 @@ class Case:
         return bool(self.variant.method.package)
 
 
-ORDER_MATTERS = "the result depends on the order in which threads run: the kernel has a race"
+ORDER_SEEN = "the result depends on the order in which threads run"
+"""What two products that differ show."""
+
+ORDER_MATTERS = f"{ORDER_SEEN}: the kernel has a race"
 """Cause of two products that differ, before the race is known."""
 
 

@@ -95,6 +95,7 @@ def bench_command(
     def bench(executors: Executors) -> int:
         from cudamm.cli.asked_cases import asked_cases
         from cudamm.cli.auto_block import default_and_best
+        from cudamm.kernels.usual_sizes import not_verified
         from cudamm.output import bench_table, course_style
         from cudamm.tuning.fitted_cases import fitted_to
 
@@ -125,6 +126,9 @@ def bench_command(
             render(console, view)
 
         settings = measuring.settings(fmad)
+        if measuring.inputs != "zeros":
+            verified = dict.fromkeys(problem.shape.extents for _, problem in chosen)
+            remarks += not_verified([variant for variant, _ in chosen], list(verified))
         compared_with = chosen_baseline(baseline, [variant.method for variant, _ in chosen])
         return measure_and_show(
             executors, chosen, measuring, outputs, settings, show, [*found, *remarks], compared_with

@@ -134,6 +134,7 @@ def compare_command(
     from cudamm.cli.compared_kernels import compared_kernels
     from cudamm.cli.session import Session
     from cudamm.execution.worker_executor import WorkerExecutor
+    from cudamm.kernels.usual_sizes import not_verified
     from cudamm.output import kernel_comparison_table as tables
 
     architecture = one_architecture(arch)
@@ -153,6 +154,8 @@ def compare_command(
         session.collect(compared)
         session.add_tables(lambda console, found: tables.render(console, *found))
         for comparison in session.results:
+            verified = [comparison.verified_shape.extents] if comparison.verified_shape else []
+            session.add_remarks(not_verified([variant for _, variant in kernels], verified))
             rows = [row.record() for row in comparison.rows]
             session.write(rows, **comparison.head(), conclusion=tables.conclusion(comparison))
         return session.exit_status(all(comparison.all_well for comparison in session.results))

@@ -111,6 +111,7 @@ def occupancy_command(
     from cudamm.api.occupancy_request import occupancy_request
     from cudamm.cli.asked_cases import print_remarks
     from cudamm.cli.session import Session
+    from cudamm.kernels.usual_sizes import not_verified
     from cudamm.occupancy.occupancy_curves import curves_of_results
     from cudamm.occupancy.occupancy_questions import Questions, latency_sources
     from cudamm.occupancy.occupancy_result import SCHEMA, OccupancyResult
@@ -149,7 +150,8 @@ def occupancy_command(
             drawings.render(console, shown)
 
         session.add_tables(render, lambda found: drawings.drawing_of(shown), draw_in_terminal=False)
-        session.add_remarks(request.remarks)
+        variants = [variant for _, cases in request.groups for variant, _ in cases]
+        session.add_remarks([*request.remarks, *not_verified(variants)])
         session.save(OccupancyResult.record)
         # A kernel that cannot run is a failure; bare numbers that cannot run are an answer.
         return session.exit_status(numbers is not None or not any(r.reason for r in session.results))

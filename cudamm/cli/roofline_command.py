@@ -165,6 +165,7 @@ def roofline_command(
     from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import kernels_of
     from cudamm.kernels.launchable_cases import launchable_cases
+    from cudamm.kernels.usual_sizes import not_verified
     from cudamm.tuning.fitted_cases import fitted, fitted_to
     from cudamm.tuning.place import of_architecture
 
@@ -183,7 +184,7 @@ def roofline_command(
     if sheet.is_given and device_spec in ("auto", "cpu"):
         chosen, remarks = fitted(chosen, selection.is_named, sheet.lacks, of_architecture(sheet.architecture))
         chosen, cannot_launch = launchable_cases(chosen, selection.is_named, [sheet.limits])
-        remarks += cannot_launch
+        remarks += [*cannot_launch, *not_verified(variant for variant, _ in chosen)]
         measures_nothing = "no rates are measured: times on the CPU device are not those of a GPU"
         note = measures_nothing if device_spec == "cpu" else ""
         info = dataclasses.replace(sheet.device, note=note)

@@ -115,6 +115,7 @@ def trace_command(
     from cudamm.cli.session import Session
     from cudamm.devices.find_device import host
     from cudamm.kernels.architecture import find_architecture
+    from cudamm.kernels.usual_sizes import not_verified
     from cudamm.kernels.variant_pair import pair
     from cudamm.output import trace_table as tables
 
@@ -144,7 +145,7 @@ def trace_command(
     with Session[TraceResult](SCHEMA, outputs, host().info) as session:
         session.collect(lambda report_progress: trace(chosen, settings, fmad, report_progress))
         session.add_tables(render)
-        session.add_remarks(remarks)
+        session.add_remarks([*remarks, *not_verified(variant for variant, _ in chosen)])
         rows = [record for result in session.results for record in result.records()]
         session.write(rows, variants=[result.summary() for result in session.results])
         statuses = {result.status for result in session.results}

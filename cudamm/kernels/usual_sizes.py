@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,13 +90,18 @@ def is_affordable(variant: Variant, size: tuple[int, int, int]) -> bool:
 
 def has_no_blocks(variant: Variant, size: tuple[int, int, int]) -> bool:
     """Return whether the grid is empty at a size, so that the launch fails."""
+    return bool(_why_not_launched(variant, size))
+
+
+def _why_not_launched(variant: Variant, size: tuple[int, int, int]) -> str:
+    """Return why the launch fails at a size, such as an empty grid; empty if it does not."""
     try:
         _planned(variant, "x".join(map(str, size)))
-    except KernelError:
-        return True
+    except KernelError as error:
+        return str(error)
     except UsageError:
-        return False
-    return False
+        return ""
+    return ""
 
 
 def own_size_not_run(variant: Variant, sizes: Sequence[tuple[int, ...]]) -> list[str]:
@@ -122,6 +127,33 @@ def own_sizes_not_run(variants: Sequence[Variant], named: Sequence[str]) -> list
     methods = {variant.method: variant for variant in variants}
     texts = [text for variant in methods.values() for text in own_size_not_run(variant, tried)]
     return [f"{text[0].upper()}{text[1:]}." for text in dict.fromkeys(texts)]
+
+
+def not_verified(variants: Iterable[Variant], verified: Collection[tuple[int, ...]] = ()) -> list[str]:
+    """Return a remark on each user's kernel whose figures are shown although its product may be wrong.
+
+    Args:
+        verified: sizes at which its product is compared with a reference by the same command; a kernel whose
+            program has one of these sizes gets no remark.
+    """
+    remarks = []
+    for method, variant in {variant.method: variant for variant in variants}.items():
+        own, file = method.program_size, method.path.name
+        if method.builtin or method.runs_on_host or own in verified:
+            continue
+        size = " x ".join(map(str, own or ()))
+        reason = _why_not_launched(variant, own) if own is not None else ""
+        if reason:
+            remarks.append(f"{file} at its program's own size, {size}: {reason}.")
+        elif verified:
+            at = ", ".join("x".join(map(str, shape)) for shape in verified)
+            others = f"other sizes; its program has {size}" if own is not None else "other sizes"
+            remarks.append(f"{file} was verified at {at} only: cudamm verify {file} tries {others}.")
+        else:
+            remarks.append(
+                f"{file} was not verified: cudamm verify {file} reports whether its product is right."
+            )
+    return remarks
 
 
 def are_square_only(variants: Sequence[Variant]) -> bool:

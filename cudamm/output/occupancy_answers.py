@@ -13,6 +13,9 @@ from cudamm.output.console import print_fitting
 from cudamm.output.number_format import parameters, percent
 from cudamm.output.occupancy_names import configuration
 
+FEWEST_REGISTERS = 16
+"""Number of registers that nvcc gives a thread at least, whatever its limit is."""
+
 
 def print_steps(console: Console, results: Sequence[OccupancyResult]) -> None:
     console.print("\nChanges that raise the occupancy", style="bold")
@@ -54,7 +57,22 @@ def _step(result: OccupancyResult, step: Step) -> str:
     blocks = (
         f"{step.active_blocks} block{'s' * (step.active_blocks > 1)} fit{'s' * (step.active_blocks == 1)}"
     )
-    return f"with {' and '.join(changes)}, {blocks} (now {result.active_blocks}): {gain}"
+    text = f"with {' and '.join(changes)}, {blocks} (now {result.active_blocks}): {gain}"
+    return f"{text}{_how_to_save_registers(result, step)}"
+
+
+def _how_to_save_registers(result: OccupancyResult, step: Step) -> str:
+    """Return how to compile a kernel for a step's registers; empty if its registers stay as they are."""
+    registers = step.registers_per_thread
+    if registers is None:
+        return ""
+    if registers < FEWEST_REGISTERS:
+        return f"; nvcc allows a thread no fewer than {FEWEST_REGISTERS} registers: choose other blocks"
+    return (
+        f"; __launch_bounds__({result.threads_per_block}, {step.active_blocks}) before the kernel's name, or "
+        f"nvcc -maxrregcount={registers}, limits a thread to {registers} registers (values beyond them spill "
+        "to local memory, which takes time); a smaller tile of C per thread needs fewer registers"
+    )
 
 
 def print_latency(console: Console, results: Sequence[OccupancyResult], sources: Sequence[str]) -> None:

@@ -13,9 +13,6 @@ from cudamm.output.console import print_fitting
 from cudamm.output.number_format import parameters, percent
 from cudamm.output.occupancy_names import configuration
 
-FEWEST_REGISTERS = 16
-"""Number of registers that nvcc gives a thread at least, whatever its limit is."""
-
 
 def print_steps(console: Console, results: Sequence[OccupancyResult]) -> None:
     console.print("\nChanges that raise the occupancy", style="bold")
@@ -66,8 +63,6 @@ def _how_to_save_registers(result: OccupancyResult, step: Step) -> str:
     registers = step.registers_per_thread
     if registers is None:
         return ""
-    if registers < FEWEST_REGISTERS:
-        return f"; nvcc allows a thread no fewer than {FEWEST_REGISTERS} registers: choose other blocks"
     return (
         f"; __launch_bounds__({result.threads_per_block}, {step.active_blocks}) before the kernel's name, or "
         f"nvcc -maxrregcount={registers}, limits a thread to {registers} registers (values beyond them spill "

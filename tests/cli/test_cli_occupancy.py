@@ -210,7 +210,8 @@ def test_why_names_the_change_that_raises_the_occupancy(run):
     shown = run("occupancy --arch sm_86 --threads 256 --registers 37,255 --shared 5000 --why").stdout
     assert "5,000 bytes on sm_86: the occupancy is full: an SM has room for 48 warps" in shown
     assert (
-        "with 128 registers per thread (now 255), 2 blocks fit (now 1): 33.3% occupancy (now 16.7%)" in shown
+        "with 128 registers per thread (now 255), 2 blocks fit (now 1): 33.3% occupancy (now 16.7%); "
+        "__launch_bounds__(256, 2) before the kernel's name, or nvcc -maxrregcount=128" in shown
     )
     (record,) = run("occupancy --arch sm_86 --threads 256 --shared 17000 --why --json -").records
     # 102400 // 18048 blocks. A sixth block could have 17024 bytes, 1024 of them for the driver.

@@ -32,6 +32,14 @@ _LEGEND = (
 )
 
 
+def _size_of_grids(results: Sequence[OccupancyResult]) -> str:
+    """Return at which size the grids are counted; empty for bare numbers, and if there are several sizes."""
+    sizes = {(r.m, r.n, r.k) for r in results}
+    if len(sizes) > 1 or (None, None, None) in sizes:
+        return ""
+    return f" blocks in the grid, waves: at {' x '.join(map(str, sizes.pop()))} (-n chooses the size)."
+
+
 def render(console: Console, results: Sequence[OccupancyResult], sources: Sequence[str]) -> None:
     """Print the tables.
 
@@ -65,7 +73,7 @@ def render(console: Console, results: Sequence[OccupancyResult], sources: Sequen
         print_steps(console, shown)
     if any(result.latency for result in results):
         print_latency(console, shown, sources)
-    console.print(_LEGEND, style="dim")
+    console.print(_LEGEND + _size_of_grids(results), style="dim")
 
 
 def tails(results: Sequence[OccupancyResult]) -> list[str]:

@@ -18,7 +18,7 @@ from cudamm.execution.executor import Executor, Executors, LocalExecutor, Report
 from cudamm.execution.executor_group import device_threads
 from cudamm.execution.prepare import Progress, case_at, in_turn, prepare
 from cudamm.execution.shared_cases import SharedCases
-from cudamm.execution.usual_causes import ENDS_EARLY
+from cudamm.execution.usual_causes import WITHOUT_LINE
 from cudamm.execution.where_right import where_right
 from cudamm.execution.worker_executor import SMALL_WORK, TIMEOUT_S
 from cudamm.kernels.method import ElementType
@@ -310,7 +310,7 @@ def _to_look_at(
     """Yield the case of each unexplained variant that shows most: a small one, and no product of vectors."""
     for cases in doubtful.values():
         # An index outside of a local array also lets a compiler end a loop early.
-        if all(v.cause in ("", ORDER_MATTERS) or v.cause.startswith(ENDS_EARLY) for _, v in cases):
+        if all(v.cause in ("", ORDER_MATTERS) or v.cause.startswith(WITHOUT_LINE) for _, v in cases):
             yield min(
                 cases,
                 key=lambda pair: (_is_of_vectors(pair[0].problem.shape), pair[0].problem.shape.elements),

@@ -181,11 +181,10 @@ def _depends_on_late_inputs(run: Run, problem: Problem) -> bool:
         return False
 
 
-def _is_right_if_swapped(run: Run, problem: Problem) -> bool:
-    """Launch with x and y of the grid swapped, and return whether the product is right."""
+def _is_right_with(run: Run, problem: Problem, grid: tuple[int, int], block: tuple[int, int]) -> bool:
+    """Launch with another x and y of the grid and the block, and return whether the product is right."""
     own = run.plan
-    x, y, z = own.grid
-    run.plan = dataclasses.replace(own, grid=(y, x, z))
+    run.plan = dataclasses.replace(own, grid=(*grid, own.grid[2]), block=(*block, own.block[2]))
     try:
         run.prepare_output(problem)
         run.launch()
@@ -218,7 +217,7 @@ def _cause(
             ~unwritten,
             rest_is_right=not wrong[~unwritten].any(),
             # On a GPU, a launch that leaves the matrices may end all further work.
-            is_right_if_swapped=lambda: not emulated or _is_right_if_swapped(run, problem),
+            is_right_with=lambda grid, block: _is_right_with(run, problem, grid, block) if emulated else None,
         )
         if part:
             return part

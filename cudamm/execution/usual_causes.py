@@ -27,7 +27,9 @@ WHOLE_NUMBERS = "every element of C is a whole number"
 ENDS_EARLY = "the sums end too early"
 ONLY_TERMS = "C holds only the "
 IN_TILES = "each tile of "
-WITHOUT_LINE = (ENDS_EARLY, ONLY_TERMS, IN_TILES)
+FEW_BLOCKS = "the grid has too few blocks"
+OF_EACH = "of each "
+WITHOUT_LINE = (ENDS_EARLY, ONLY_TERMS, IN_TILES, OF_EACH)
 """Beginnings of what the kernel did of which it is worth looking for the line."""
 ONLY_ZEROS = "and every element is 0"
 
@@ -137,14 +139,16 @@ def unwritten_part(
     *,
     rest_is_right: bool,
     is_right_with: Callable[[tuple[int, int], tuple[int, int]], bool | None],
+    rounds_down: bool = False,
 ) -> str:
-    """Return why no thread writes a regular part of C; empty if no launch proves it.
+    """Return what is known of a regular part of C that no thread writes, and why if a launch proves it.
 
     Args:
         written: which elements of C were written.
         rest_is_right: the elements that were written are right.
         is_right_with: returns whether the product is right with another grid and another block, of which x
             and y are given; None if this may not be tried.
+        rounds_down: the launch rounds the number of blocks down.
     """
     rows: Mask = np.asarray(written.any(axis=1))
     columns: Mask = np.asarray(written.any(axis=0))
@@ -154,18 +158,21 @@ def unwritten_part(
     if rows[:last_row].all() and columns[:last_column].all():
         if not rest_is_right:
             return ""
-        return _uncovered(run.plan, (len(rows), len(columns)), (last_row, last_column), is_right_with)
+        shape = len(rows), len(columns)
+        uncovered = _uncovered(run.plan, shape, (last_row, last_column), is_right_with)
+        is_too_small = uncovered.startswith(FEW_BLOCKS)
+        return uncovered + " (the number is rounded down)" * (is_too_small and rounds_down)
     in_tile = _period(rows), _period(columns)
     if all(in_tile):
         (row_part, row_tile), (column_part, column_tile) = in_tile  # type: ignore[misc]
         block = run.plan.block[:2]
         larger = (block[0] * column_tile // column_part, block[1] * row_tile // row_part)
-        if is_right_with(run.plan.grid[:2], larger):
-            return (
-                f"the block is smaller than the tile: of each {row_tile} x {column_tile} elements of C only "
-                f"{row_part} x {column_part} are written by a block of {_times(block)} threads, and the "
-                f"product is right with {_times(larger)}"
-            )
+        part = (
+            f"{OF_EACH}{row_tile} x {column_tile} elements of C only {row_part} x {column_part} are written "
+            f"by a block of {_times(block)} threads"
+        )
+        is_right = is_right_with(run.plan.grid[:2], larger)
+        return f"{part}, and the product is right with {_times(larger)}" if is_right else part
     return ""
 
 
@@ -212,7 +219,7 @@ def _uncovered(
         if is_right is None:
             return covers
         if is_right:
-            return f"the grid has too few blocks: {covers}, and the product is right with {_times(larger)}"
+            return f"{FEW_BLOCKS}: {covers}, and the product is right with {_times(larger)}"
     return ""
 
 

@@ -197,14 +197,16 @@ def test_a_strict_bounds_check_is_not_supposed_without_evidence(cause: Callable[
     assert cause(partly(slice(12), slice(19)), grid=(3, 2)) == ""
 
 
-def test_a_block_smaller_than_its_tile_is_not_supposed_without_a_launch(cause: Callable[..., str]) -> None:
+def test_the_part_of_each_tile_that_is_written_is_named(cause: Callable[..., str]) -> None:
     def compute(a: Matrix, b: Matrix, c: Matrix) -> None:
         product = a.astype(np.float64) @ b
         for i in range(0, 32, 16):
             for j in range(0, 48, 16):
                 c[i : i + 8, j : j + 8] = product[i : i + 8, j : j + 8]
 
-    assert cause(compute, "32x48x9", grid=(3, 2)) == ""
+    assert cause(compute, "32x48x9", grid=(3, 2)) == (
+        "of each 16 x 16 elements of C only 8 x 8 are written by a block of 8 x 8 threads"
+    )
 
 
 def test_vectors_show_too_little_to_name_a_mistake(cause: Callable[..., str]) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from cudamm.analysis.mistakes import (
+    BLOCK_LIKE_TILE,
     Kind,
     Mistake,
     advice_of,
@@ -381,9 +382,8 @@ def _observed_mistakes(
             lambda: _observed(case, launch, timeout_s, trapped=True),
             lambda: _overrun(case, launch, timeout_s),
         )
-        follows = any(
-            mistake.kind == "out-of-bounds" for mistake in hidden
-        )  # the crash, or the wrong product
+        # The crash, or the wrong product, follows from them.
+        follows = any(mistake.kind in ("out-of-bounds", "uninitialised") for mistake in hidden)
         mistakes = hidden if follows else [*hidden, *mistakes]
     return observation, mistakes
 
@@ -433,9 +433,19 @@ def _look_for_cause(
             check.errors = [first, *(m for m in remaining if any(m.is_same(seen) for seen in check.errors))]
             check.is_explained = False
             case.problem.release()
+            if cause.is_of_block:
+                _explain_by_block(checks, first)
         elif multiple is not None and outside:
             rest = without_bounds_check(check.errors, outside, case.program, multiple)
             check.errors = [*(mistake for mistake in rest if mistake not in explained), *explained]
+
+
+def _explain_by_block(checks: Sequence[_SizeCheck], first: Mistake) -> None:
+    """Replace each index of a thread beyond its tile by a proven mistake in the block's extents."""
+    for check in checks:
+        if any(mistake.cure == BLOCK_LIKE_TILE for mistake in check.errors):
+            others = [mistake for mistake in check.errors if mistake.cure != BLOCK_LIKE_TILE]
+            check.errors = [dataclasses.replace(first, sizes=(check.size,)), *others]
 
 
 def _remaining(executor: LocalExecutor, case: Case, cause: ProvenCause, timeout_s: float) -> list[Mistake]:

@@ -18,6 +18,7 @@ from cudamm.analysis.proven_cause import WITHIN_MATRIX, ProvenCause
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import ORDER_MATTERS, Verdict
+from cudamm.execution.wrong_result import ADDS_TO_OUTPUT
 from cudamm.kernels.launch_plan import Launch
 from cudamm.source.c_definitions import lines_in_one_function
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
@@ -321,7 +322,12 @@ def errors_of(
         )
         is_race = verdict.cause == ORDER_MATTERS and any(mistake.kind == "race" for mistake in mistakes)
         if not is_race and not (follows and any(mistake.kind == "out-of-bounds" for mistake in mistakes)):
-            mistakes.append(wrong_result(watched, verdict.reason))
+            wrong = wrong_result(watched, verdict.reason)
+            of_sum = [m for m in mistakes if (m.kind, m.array) == ("uninitialised", "C")]
+            if verdict.cause == ADDS_TO_OUTPUT and of_sum:  # it is the same mistake
+                wrong = dataclasses.replace(of_sum[0], kind="wrong-result", message=wrong.message, element="")
+                mistakes = [m for m in mistakes if m not in of_sum]
+            mistakes.append(wrong)
     return mistakes
 
 
@@ -682,7 +688,7 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
     )
     cure = (
         "start each vector access at a multiple of its size, or access the elements one by one"
-        f"{OR_PADDED}{_required(watched.program, 'N % 4 == 0')})"
+        f"{_or_padded(watched.program, 'N', 4)}"
     )
     return _element_mistake(watched, "misaligned", fault, message, cure)
 
@@ -939,14 +945,24 @@ def bounds_cure(program: Program, multiple: int | None) -> str:
     """
     if multiple is None:
         return ""
-    required = ", ".join(f"{size} % {multiple} == 0" for size in "MNK")
-    return f"{WITHIN_MATRIX}{OR_PADDED}{_required(program, required)})"
+    return f"{WITHIN_MATRIX}{_or_padded(program, 'MNK', multiple)}"
 
 
-def _required(program: Program, condition: str) -> str:
-    """Return how to require a condition: in the kernel's header, or with an option if it has none."""
+def _or_padded(program: Program, sizes: str, multiple: int) -> str:
+    """Return how to require that sizes are multiples: in the kernel's header, or with an option.
+
+    Returns:
+        An empty text if the program has other sizes, because it does not pad its matrices.
+    """
+    own = program.method.program_size
+    if own is not None and any(
+        extent % multiple for size, extent in zip("MNK", own, strict=True) if size in sizes
+    ):
+        return ""
+    condition = ", ".join(f"{size} % {multiple} == 0" for size in sizes)
     has_header = re.search(r"^//\s+(?:threads|grid):", program.method.source, re.MULTILINE)
-    return f"requires: {condition} in the header" if has_header else f"--requires '{condition}'"
+    required = f"requires: {condition} in the header" if has_header else f"--requires '{condition}'"
+    return f"{OR_PADDED}{required})"
 
 
 # Words of messages, and lines of the source.

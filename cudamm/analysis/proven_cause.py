@@ -30,7 +30,15 @@ from cudamm.kernels.launch_plan import Launch, plan
 from cudamm.kernels.problem import UNSCALED, Shape
 from cudamm.source.c_text import shared_arrays_in, without_comments
 from cudamm.source.expression import parse
-from cudamm.source.kernel_changes import SELECTED, KernelChange, kernel_changes, with_all_changes, with_change
+from cudamm.source.kernel_changes import (
+    SELECTED,
+    TWO_INDICES,
+    TWO_VARIABLES,
+    KernelChange,
+    kernel_changes,
+    with_all_changes,
+    with_change,
+)
 
 WITHIN_MATRIX = "access the element only if its row and column are within the matrix"
 """The cure of a missing bounds check."""
@@ -79,6 +87,11 @@ class ProvenCause:
         """Return whether an index changes, and neither a condition nor the launch."""
         return self.change is not None and not self.change[0].is_condition
 
+    @property
+    def is_of_block(self) -> bool:
+        """Return whether the block of the launch changes."""
+        return self.change is None and self.mistake.startswith("the block has")
+
     def fits(self, launch: Launch) -> bool:
         """Return whether a launch can have the change."""
         return not any(extent % self.multiple for extent in dataclasses.astuple(launch.shape)[:2])
@@ -117,10 +130,12 @@ def proven_cause(cases: Sequence[Case]) -> tuple[ProvenCause | None, int | None]
             return None, None
         if not _is_right(whole):
             of_usual = _of_launch(whole, _launch_changes) or _of_text(whole)
-            return of_usual or _of_launch(whole, _fewer_blocks), None
+            return of_usual or _of_launch(whole, _other_blocks), None
+        if not _has_no_fault(whole):  # such as a loop past the end of a tile, into memory that is 0
+            return _of_text(whole, only_conditions=True), None
         if ragged is None or _is_right(ragged):
             return None, None
-        return _of_text(ragged, only_conditions=True), edge
+        return _of_text(ragged, only_conditions=True) or _of_launch(ragged, _more_blocks), edge
     except (KernelError, NoDeviceError):
         return None, None
     finally:
@@ -291,6 +306,54 @@ def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             )  # fmt: skip
 
 
+def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield grids whose blocks, or tiles, cover C."""
+    edges = sorted({edge for edge in _edges(case.program, launch) if edge > 1})
+    for by_x, by_y in dict.fromkeys([launch.block[:2], *itertools.product(edges, repeat=2)]):
+
+        def covering(given: Launch, x: int = by_x, y: int = by_y) -> Launch:
+            grid = -(-given.shape.n // x), -(-given.shape.m // y), given.grid[2]
+            return dataclasses.replace(given, grid=grid)
+
+        (gx, gy, _), (x, y, _) = launch.grid, covering(launch).grid
+        if x >= gx and y >= gy and (x, y) != (gx, gy):
+            yield ProvenCause(
+                f"the grid has too few blocks: at {launch.shape} it has {gx} x {gy}, and the product is "
+                f"right with {x} x {y}",
+                f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks", line=_launch_line(case),
+                relaunched=covering,
+            )  # fmt: skip
+
+
+def _other_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    yield from _fewer_blocks(case, launch)
+    yield from _more_blocks(case, launch)
+    yield from _other_threads(case, launch)
+
+
+def _other_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield blocks with a half, a quarter, twice or four times as many threads in x and y."""
+    (bx, by, bz), line = launch.block, _launch_line(case)
+    shares = sorted(itertools.product(_SHARES, repeat=2), key=lambda pair: pair[0] != pair[1])
+    for x, y in dict.fromkeys((int(bx * share_x), int(by * share_y)) for share_x, share_y in shares):
+        is_whole = x and y and max(x, bx) % min(x, bx) == max(y, by) % min(y, by) == 0
+        if not is_whole or x * y * bz > 1024 or (x, y) == (bx, by) or (by == 1 and y > 1):
+            continue
+
+        def with_block(given: Launch, x: int = x, y: int = y) -> Launch:
+            return dataclasses.replace(given, block=(x, y, given.block[2]))
+
+        yield ProvenCause(
+            f"the block has too {'many' if x * y < bx * by else 'few'} threads: it has {bx} x {by}, and the "
+            f"product is right with {x} x {y}",
+            f"launch blocks of {x} x {y} threads", line=line, relaunched=with_block,
+        )  # fmt: skip
+
+
+_SHARES = (0.5, 0.25, 2, 4, 1)
+"""Numbers of threads that are tried, as shares of those of a launch."""
+
+
 def _launch_line(case: Case) -> int:
     """Return the line of the only launch in a kernel's file; 0 if there are none or several."""
     source = without_comments(case.variant.method.source)
@@ -413,9 +476,27 @@ def _of_text(case: Case, *, only_conditions: bool = False) -> ProvenCause | None
                     change.mistake, change.cure, change.array, file, change.line, (change, source.text)
                 )
                 if trials.is_right(None, changed, number) and _is_clean(cause, case):
-                    return cause
+                    others = [
+                        other
+                        for place, other in enumerate(tried[number:], number + 1)
+                        if _may_be_undone_elsewhere(change, other) and trials.is_right(None, changed, place)
+                    ]  # fmt: skip
+                    also = "".join(
+                        f", or {other.cure}" + f" in line {other.line}" * (" in lines " not in other.cure)
+                        for other in others
+                    )
+                    return dataclasses.replace(cause, cure=cause.cure + also)
         return None
     return None
+
+
+def _may_be_undone_elsewhere(one: KernelChange, other: KernelChange) -> bool:
+    """Return whether two changes swap the indices of one array, such as where it is written and read."""
+    beginnings = (TWO_INDICES, TWO_VARIABLES)
+    is_of_both = any(
+        one.mistake.startswith(words) and other.mistake.startswith(words) for words in beginnings
+    )
+    return is_of_both and one.array == other.array
 
 
 def _is_clean(cause: ProvenCause, case: Case) -> bool:
@@ -424,10 +505,17 @@ def _is_clean(cause: ProvenCause, case: Case) -> bool:
     A product may be right by chance, because of the order in which threads write one element.
     """
     try:
-        changed = cause.applied(case)
-        assert changed.launch is not None  # noqa: S101 - the case was launched before
-        inputs = padded(changed.launch, *case.problem.inputs)
-        return not observe(changed.program, changed.launch, *inputs, checked=True).faults
+        return _has_no_fault(cause.applied(case))
+    except KernelError:
+        return False
+
+
+def _has_no_fault(case: Case) -> bool:
+    """Return whether a launch has no race, and accesses nothing out of bounds or too early."""
+    assert case.launch is not None  # noqa: S101 - the case was launched before
+    inputs = padded(case.launch, *case.problem.inputs)
+    try:
+        return not observe(case.program, case.launch, *inputs, checked=True).faults
     except KernelError:
         return False
 

@@ -5,6 +5,7 @@ A second look compiles or runs the kernel once more, so it is taken only after a
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 
@@ -17,6 +18,7 @@ from cudamm.execution.judge import COMPUTED_NAN, UNSET_LOCAL
 from cudamm.execution.usual_causes import ONLY_ZEROS, WHOLE_NUMBERS
 from cudamm.kernels.launch_plan import Launch
 from cudamm.source.c_text import without_comments
+from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed
 
 
 def hidden_mistakes(
@@ -38,7 +40,8 @@ def hidden_mistakes(
     if UNSET_LOCAL in verdict.reason:
         words = "the local variable {0} is used before it is set"
         cure = "give it a value where it is declared, such as 0 for a sum"
-        return _warned(case, _UNINITIALISED, "uninitialised", words, cure) or _unset_arrays(case, words, cure)
+        warned = _warned(case, _UNINITIALISED, "uninitialised", words, cure)
+        return [_where_declared(m, case) for m in warned] or _unset_arrays(case, words, cure)
     if WHOLE_NUMBERS in verdict.reason or ONLY_ZEROS in verdict.reason:
         words, cure = "a {0} becomes a whole number ({1})", "sum and store in variables of the matrices' type"
         return _warned(case, _CUT, "wrong-result", words, cure)
@@ -50,6 +53,22 @@ def hidden_mistakes(
         if found:
             return found
     return [] if verdict.cause else _overrun(case, launch, find_overrun)
+
+
+def _where_declared(mistake: Mistake, case: Case) -> Mistake:
+    """Return a mistake at the last line before its own that declares its variable without a value."""
+    name, own = mistake.message.split()[3], case.program.method.path.name
+    places = [
+        file_and_line_of(declarator)
+        for declared in all_of(parsed(case.program.text), "declaration")
+        for declarator in declared.children_by_field_name("declarator")
+        if declarator.type in ("identifier", "array_declarator") and declared_name(declarator) == name
+    ]
+    lines = [line for file, line in places if (file or own) == mistake.file and line <= mistake.line]
+    if not lines:
+        return mistake
+    text = case.program.line_text(max(lines), "" if mistake.file == own else mistake.file)
+    return dataclasses.replace(mistake, line=max(lines), text=text)
 
 
 def _overrun(case: Case, launch: Launch, find_overrun: Callable[[], Fault | None]) -> list[Mistake]:

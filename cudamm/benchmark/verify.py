@@ -19,7 +19,7 @@ from cudamm.execution.executor import Executor, Executors, LocalExecutor, Report
 from cudamm.execution.executor_group import device_threads
 from cudamm.execution.prepare import Progress, case_at, in_turn, prepare
 from cudamm.execution.shared_cases import SharedCases
-from cudamm.execution.usual_causes import ENDS_EARLY
+from cudamm.execution.usual_causes import WITHOUT_LINE
 from cudamm.execution.where_right import where_right
 from cudamm.execution.worker_executor import SMALL_WORK, TIMEOUT_S
 from cudamm.kernels.method import ElementType
@@ -387,7 +387,7 @@ def _to_look_at(
 def _is_guess(verdict: Verdict) -> bool:
     """Return whether the cause of a wrong product is not known, or may follow from another."""
     # An index outside of a local array also lets a compiler end a loop early.
-    return verdict.cause in ("", ORDER_MATTERS) or verdict.cause.startswith(ENDS_EARLY)
+    return verdict.cause in ("", ORDER_MATTERS) or verdict.cause.startswith(WITHOUT_LINE)
 
 
 def _without_guess(verdict: Verdict) -> Verdict:

@@ -140,7 +140,10 @@ def _explained(
     described = describe_wrong(product, problem, variant, wrong, unwritten & (not adds))
     cause = adds
     if is_product and not adds:
-        cause = _cause(run, problem, wrong, unwritten, depends_on_order, emulated=emulated)
+        rounds_down = any("//" in str(blocks) for blocks in variant.method.grid)
+        cause = _cause(
+            run, problem, wrong, unwritten, depends_on_order, emulated=emulated, rounds_down=rounds_down
+        )
     used = "" if cause or depends_on_order or not is_product else terms_used(run, problem, _first(wrong))
     if is_product and not (cause or used or unwritten.any()):
         cause = lower_precision_of(product, problem, variant.method)
@@ -181,11 +184,10 @@ def _depends_on_late_inputs(run: Run, problem: Problem) -> bool:
         return False
 
 
-def _is_right_if_swapped(run: Run, problem: Problem) -> bool:
-    """Launch with x and y of the grid swapped, and return whether the product is right."""
+def _is_right_with(run: Run, problem: Problem, grid: tuple[int, int], block: tuple[int, int]) -> bool:
+    """Launch with another x and y of the grid and the block, and return whether the product is right."""
     own = run.plan
-    x, y, z = own.grid
-    run.plan = dataclasses.replace(own, grid=(y, x, z))
+    run.plan = dataclasses.replace(own, grid=(*grid, own.grid[2]), block=(*block, own.block[2]))
     try:
         run.prepare_output(problem)
         run.launch()
@@ -204,6 +206,7 @@ def _cause(
     depends_on_order: bool,
     *,
     emulated: bool,
+    rounds_down: bool,
 ) -> str:
     """Return the mistake that explains every wrong element; empty if none is known.
 
@@ -211,6 +214,7 @@ def _cause(
 
     Args:
         emulated: the CPU device runs the kernel, which may be launched with another grid.
+        rounds_down: the launch rounds the number of blocks down.
     """
     if unwritten.any() and not depends_on_order:
         part = unwritten_part(
@@ -218,7 +222,8 @@ def _cause(
             ~unwritten,
             rest_is_right=not wrong[~unwritten].any(),
             # On a GPU, a launch that leaves the matrices may end all further work.
-            is_right_if_swapped=lambda: not emulated or _is_right_if_swapped(run, problem),
+            is_right_with=lambda grid, block: _is_right_with(run, problem, grid, block) if emulated else None,
+            rounds_down=rounds_down,
         )
         if part:
             return part

@@ -25,6 +25,12 @@ from cudamm.kernels.problem import Matrix, Problem, Shape
 
 WHOLE_NUMBERS = "every element of C is a whole number"
 ENDS_EARLY = "the sums end too early"
+ONLY_TERMS = "C holds only the "
+IN_TILES = "each tile of "
+FEW_BLOCKS = "the grid has too few blocks"
+OF_EACH = "of each "
+WITHOUT_LINE = (ENDS_EARLY, ONLY_TERMS, IN_TILES, OF_EACH)
+"""Beginnings of what the kernel did of which it is worth looking for the line."""
 ONLY_ZEROS = "and every element is 0"
 
 MOST_WORK = 2**31
@@ -32,9 +38,6 @@ MOST_WORK = 2**31
 
 SAMPLES = 24
 """Number of elements with which a reading is tried before its whole product is computed."""
-
-LEAST_TILE = 8
-"""Smallest tile, in elements, that a message supposes."""
 
 LARGEST_EXACT = 2.0**24
 """Whole numbers below this have no rounding error in float32; above it, every float32 is a whole number."""
@@ -89,6 +92,8 @@ def usual_cause(run: Run, problem: Problem) -> str:
         if run.plan.column_major:  # those above are of matrices that lie row by row
             readings = (*_taken_by_row(shape, run.plan.column_major),)
         for sentence, reading in readings:
+            if reading == _right(shape):
+                continue  # the sizes are equal, and an order of them is like any other
             if observed.is_explained_by(reading):
                 return sentence
         return _of_values(run, problem)
@@ -119,50 +124,55 @@ def missing_terms(run: Run, problem: Problem) -> str:
 
 def _end_missing(end: int, k: int) -> str:
     missing = "the last term is" if end == k - 1 else f"the last {k - end} of K = {k} terms are"
-    text = f"{ENDS_EARLY}: {missing} missing, k = {end}" + (f" to {k - 1}" if end < k - 1 else "")
-    tile = end & -end  # the largest power of two that divides it
-    if tile >= LEAST_TILE and k - end < tile:
-        text += " (is the number of tiles rounded down? It has to be rounded up)"
-    return text
+    return f"{ENDS_EARLY}: {missing} missing, k = {end}" + (f" to {k - 1}" if end < k - 1 else "")
 
 
 def _start_missing(start: int, k: int) -> str:
     if start == k - 1:
-        return "C holds only the last term of each sum: is it = instead of +=, or is the sum set to 0 again?"
-    return (
-        f"C holds only the terms from k = {start} on, and K is {k}: is the sum set to 0 again in the loop "
-        "over the tiles, or does k begin too late?"
-    )
+        return f"{ONLY_TERMS}last term of each sum, k = {start}"
+    return f"{ONLY_TERMS}terms from k = {start} on, and K is {k}"
 
 
 def unwritten_part(
-    run: Run, written: Mask, *, rest_is_right: bool, is_right_if_swapped: Callable[[], bool]
+    run: Run,
+    written: Mask,
+    *,
+    rest_is_right: bool,
+    is_right_with: Callable[[tuple[int, int], tuple[int, int]], bool | None],
+    rounds_down: bool = False,
 ) -> str:
-    """Return which regular part of C no thread writes, and why; empty if the part is not regular.
+    """Return what is known of a regular part of C that no thread writes, and why if a launch proves it.
 
     Args:
         written: which elements of C were written.
         rest_is_right: the elements that were written are right.
-        is_right_if_swapped: returns whether the product may be right with x and y of the grid swapped.
+        is_right_with: returns whether the product is right with another grid and another block, of which x
+            and y are given; None if this may not be tried.
+        rounds_down: the launch rounds the number of blocks down.
     """
     rows: Mask = np.asarray(written.any(axis=1))
     columns: Mask = np.asarray(written.any(axis=0))
     if not written.any() or written.all() or not (written == np.outer(rows, columns)).all():
         return ""
-    m, n = written.shape
     last_row, last_column = (int(np.flatnonzero(mask)[-1]) + 1 for mask in (rows, columns))
     if rows[:last_row].all() and columns[:last_column].all():
         if not rest_is_right:
             return ""
-        return _uncovered(run.plan, (m, n), (last_row, last_column), is_right_if_swapped)
+        shape = len(rows), len(columns)
+        uncovered = _uncovered(run.plan, shape, (last_row, last_column), is_right_with)
+        is_too_small = uncovered.startswith(FEW_BLOCKS)
+        return uncovered + " (the number is rounded down)" * (is_too_small and rounds_down)
     in_tile = _period(rows), _period(columns)
     if all(in_tile):
-        threads = " x ".join(map(str, run.plan.block[:2]))
         (row_part, row_tile), (column_part, column_tile) = in_tile  # type: ignore[misc]
-        return (
-            f"of each {row_tile} x {column_tile} elements of C only {row_part} x {column_part} are written, "
-            f"and the block has {threads} threads: is the block smaller than the tile?"
+        block = run.plan.block[:2]
+        larger = (block[0] * column_tile // column_part, block[1] * row_tile // row_part)
+        part = (
+            f"{OF_EACH}{row_tile} x {column_tile} elements of C only {row_part} x {column_part} are written "
+            f"by a block of {_times(block)} threads"
         )
+        is_right = is_right_with(run.plan.grid[:2], larger)
+        return f"{part}, and the product is right with {_times(larger)}" if is_right else part
     return ""
 
 
@@ -170,47 +180,51 @@ def _uncovered(
     launch: Launch,
     shape: tuple[int, int],
     covered: tuple[int, int],
-    is_right_if_swapped: Callable[[], bool],
+    is_right_with: Callable[[tuple[int, int], tuple[int, int]], bool | None],
 ) -> str:
-    """Return why the blocks write only the first rows and columns of C.
+    """Return why the blocks write only the first rows and columns of C; empty if no grid proves it.
 
     Args:
         shape: rows and columns of C.
         covered: rows and columns that are written.
+        is_right_with: as for `unwritten_part`.
     """
-    parts = [
-        f"{name}s {first} to {size - 1}" if first < size - 1 else f"the last {name}"
-        for name, first, size in zip(("row", "column"), covered, shape, strict=True)
-        if first < size
-    ]
-    verb = "is" if len(parts) == 1 and "last" in parts[0] else "are"
-    unwritten = f"{' and '.join(parts)} of C {verb} never written"
     grid, block = launch.grid[:2], launch.block[:2]
-    blocks = " x ".join(map(str, grid))
-    covers = (
-        f"{blocks} blocks cover {covered[0]} x {covered[1]} elements of C, which has {shape[0]} x {shape[1]}"
-    )
+    covers = f"{_times(grid)} blocks cover {_times(covered)} elements of C, which has {_times(shape)}"
     # A kernel takes the row from y and the column from x, or the other way round.
-    for by_row, by_column in ((grid[1], grid[0]), (grid[0], grid[1])):
-        edges = [
-            c // g
-            for c, g, size in zip(covered, (by_row, by_column), shape, strict=True)
-            if c < size and c % g == 0
-        ]
-        edge = max(edges, default=0)
-        if len(edges) == len(parts) and any(edge % extent == 0 for extent in block):
-            would_cover = edge * by_column >= shape[0] and edge * by_row >= shape[1]
-            if by_row != by_column and would_cover:
-                if not is_right_if_swapped():
-                    return ""  # a condition may be too strict, or wrong
-                return (
-                    f"x and y of the grid are swapped: {covers}, and {grid[1]} x {grid[0]} would cover "
-                    "all; swap them, or swap x and y in the kernel"
-                )
-            is_rounded = all(size - c < edge for c, size in zip(covered, shape, strict=True))
-            hint = " (is their number rounded down? It has to be rounded up)" if is_rounded else ""
-            return f"the grid has too few blocks: {covers}{hint}"
-    return unwritten + (": is a bounds check too strict?" if any("last" in part for part in parts) else "")
+    for row_axis, column_axis in ((1, 0), (0, 1)):
+        axes = {row_axis: (covered[0], shape[0]), column_axis: (covered[1], shape[1])}
+        edges = {axis: c // grid[axis] for axis, (c, size) in axes.items() if c < size}
+        is_whole = all(axes[axis][0] % grid[axis] == 0 for axis in edges)
+        edge = max(edges.values(), default=0)
+        if not edge or not is_whole or all(edge % extent for extent in block):
+            continue
+        swapped = (grid[1], grid[0])
+        if grid != swapped and all(edge * swapped[axis] >= size for axis, (_, size) in axes.items()):
+            if is_right_with(swapped, block) is False:
+                return ""  # a condition may be too strict, or wrong
+            return (
+                f"x and y of the grid are swapped: {covers}, and {_times(swapped)} would cover all; swap "
+                "them, or swap x and y in the kernel"
+            )
+        turned = (block[1], block[0])
+        if block != turned and is_right_with(grid, turned):
+            return (
+                f"x and y of the block are swapped: {covers}, and the product is right with blocks of "
+                f"{_times(turned)} threads"
+            )
+        needed = [-(-axes[axis][1] // edges[axis]) if axis in edges else grid[axis] for axis in (0, 1)]
+        larger = needed[0], needed[1]
+        is_right = is_right_with(larger, block)
+        if is_right is None:
+            return covers
+        if is_right:
+            return f"{FEW_BLOCKS}: {covers}, and the product is right with {_times(larger)}"
+    return ""
+
+
+def _times(extents: Sequence[int]) -> str:
+    return " x ".join(map(str, extents))
 
 
 def _period(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
@@ -287,7 +301,7 @@ def _transposed_tiles(shape: Shape, tiles: Sequence[int]) -> Iterator[tuple[str,
     names: tuple[Literal["A", "B"], ...] = ("B", "A")
     for name, tile in itertools.product(names, tiles):
         yield (
-            f"each tile of {name}, {tile} x {tile}, is transposed: its two indices are swapped where the "
+            f"{IN_TILES}{name}, {tile} x {tile}, is transposed: its two indices are swapped where the "
             "kernel stores or reads it",
             dataclasses.replace(right, tile=tile, transposed=name),
         )

@@ -6,6 +6,7 @@ as one program, in which the variable `SELECTED` chooses the change that a launc
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,8 +21,14 @@ from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of,
 SELECTED = "cudamm_selected_change"
 """Name of the variable with the number of the selected change, from 1; 0 selects the kernel as it is."""
 
-MOST_CHANGES = 300
+MOST_CHANGES = 400
 """Maximum number of changes of one kernel that are tried."""
+
+MOST_TILES = 6
+"""Maximum number of extents of tiles that are tried in one function."""
+
+TWO_INDICES, TWO_VARIABLES = "the two indices of", "two variables are swapped"
+"""Beginnings of mistakes that can be undone where an array is written, and where it is read."""
 
 _AXES = ("x", "y")
 _SIZE_MEMBER = re.compile(r"width|height|stride|pitch|ld|rows?|cols?|columns|[mnkMNK]", re.IGNORECASE)
@@ -36,7 +43,8 @@ class KernelChange:
         cure: what to write instead.
         array: the array whose index changes; empty if the expression is no index.
         file, line: place of the first changed expression; `file` is as in `#line`.
-        edits: first byte, last byte and new text of each changed expression.
+        edits: first byte, last byte and new text of each changed expression. Of an edit without any bytes,
+            the text is a term that is added in front.
         rank: the likelihood of the mistake, 0 for the likeliest.
         is_condition: whether a condition changes, and no index.
     """
@@ -71,7 +79,9 @@ def kernel_changes(
     found: list[KernelChange] = []
     for function in (kernel, *called):
         found += _Changes(text, function, tuple(constants), shared_elements).all()
-    return sorted(found, key=lambda change: change.rank)[:MOST_CHANGES]
+    ordered = sorted(found, key=lambda change: change.rank)
+    different = {change.edits: change for change in reversed(ordered)}
+    return [change for change in ordered if different[change.edits] is change][:MOST_CHANGES]
 
 
 def with_change(text: str, change: KernelChange, changed_text: str) -> str:
@@ -82,7 +92,10 @@ def with_change(text: str, change: KernelChange, changed_text: str) -> str:
             in it, so that only the distance from the end is the same.
     """
     shift = len(text.encode()) - len(changed_text.encode())
-    return _edited(text, {(start + shift, end + shift): new for start, end, new in change.edits})
+    edits = {
+        (start + shift, end + shift): new if end > start else f"{new} + " for start, end, new in change.edits
+    }
+    return _edited(text, edits)
 
 
 def with_all_changes(text: str, changes: Sequence[KernelChange]) -> str:
@@ -95,7 +108,7 @@ def with_all_changes(text: str, changes: Sequence[KernelChange]) -> str:
     edits = {}
     for (start, end), options in choices.items():
         chosen = "".join(f"{SELECTED} == {number} ? ({new}) : " for number, new in options)
-        edits[start, end] = f"({chosen}({source[start:end].decode()}))"
+        edits[start, end] = f"({chosen}({source[start:end].decode() or 0})){'' if end > start else ' + '}"
     return f"static int {SELECTED};\n{_edited(text, edits)}"
 
 
@@ -170,11 +183,18 @@ class _Changes:
             for kind in ("threadIdx", "blockIdx")
         }
         self._varying = self._thread_dependent()
+        self._tiles = self._tile_extents()
 
     def all(self) -> Iterator[KernelChange]:
         """Yield the changes of all sites."""
         for site in self._sites:
             yield from self._other_sizes(site)
+            yield from self._other_tiles(site)
+            yield from self._with_tile(site)
+            yield from self._with_other_index(site)
+            yield from self._other_divisor(site)
+            yield from self._rounded_up(site)
+            yield from self._not_lessened(site)
             yield from self._without_factor(site)
             yield from self._swapped_axes(site)
             yield from self._one_less(site)
@@ -187,6 +207,8 @@ class _Changes:
         yield from self._swapped_everywhere()
         yield from self._in_all_conditions()
         yield from self._second_shared_array()
+        yield from self._of_loops()
+        yield from self._of_sums()
 
     # The expressions that changes replace.
 
@@ -251,7 +273,7 @@ class _Changes:
             "identifier",
             "field_expression",
             "parenthesized_expression",
-        ):
+        ) or (value.type == "number_literal" and self._points(name)):
             yield _Site(value, node, name if self._points(name) else "", "value")
         else:
             yield from self._sites_in(value)
@@ -263,6 +285,50 @@ class _Changes:
             declared is not None
             and re.search(rf"\*\s*(?:const\s+)?{re.escape(name)}\b", text_of(declared)) is not None
         )
+
+    def _tile_extents(self) -> list[str]:
+        """Return what may be the extent of a tile: the extents of shared arrays, of blocks, and loop steps.
+
+        Template parameters, macros and constants are named, other extents are numbers.
+        """
+        found: dict[str, None] = {}
+        for declared in all_of(self._body, "array_declarator"):
+            extent = declared.child_by_field_name("size")
+            if extent is not None and declared_name(declared) in self._shared:
+                parts = all_of(extent, "identifier", "number_literal")
+                found.update(dict.fromkeys(map(text_of, parts)))
+        for product in all_of(self._body, "binary_expression"):
+            sides = [text_of(product.child_by_field_name(side)) for side in ("left", "right")]
+            is_of_block = any(set(sides) & set(self._index_of["blockIdx"][axis]) for axis in _AXES)
+            if _sign(product) == "*":
+                named = [side for side in sides if _NAME.fullmatch(side) and not side.isdigit()]
+                local = {*self._declared, *self._function.parameter_names}
+                found.update(dict.fromkeys(name for name in named if is_of_block or name not in local))
+                found.update(dict.fromkeys(side for side in sides if is_of_block and side.isdigit()))
+        for step in self._loop_steps():
+            found.update(dict.fromkeys([text_of(step)] if _NAME.fullmatch(text_of(step)) else []))
+        indices = {"threadIdx", "blockIdx", *itertools.chain(*(self._index_of["blockIdx"].values()))}
+        return [name for name in found if name not in {*self._sizes, *indices, "1", "2"}][:MOST_TILES]
+
+    def _tiles_at(self, node: Node) -> list[str]:
+        """Return the extents of tiles that can be used at a place."""
+        return [name for name in self._tiles if name not in self._declared or self._is_visible(name, node)]
+
+    def _loop_steps(self) -> Iterator[Node]:
+        """Yield the step of each loop such as `for (…; …; t += TILE)`."""
+        for loop in all_of(self._body, "for_statement"):
+            update = loop.child_by_field_name("update")
+            step = update.child_by_field_name("right") if update else None
+            if update is not None and step is not None and _sign(update) == "+=":
+                yield step
+
+    def _loop_variables(self) -> set[str]:
+        """Return the variables that loops count."""
+        found = set()
+        for loop in all_of(self._body, "for_statement"):
+            update = loop.child_by_field_name("update")
+            found |= {text_of(node) for node in all_of(update, "identifier")} if update else set()
+        return found & set(self._declared)
 
     def _names_of(self, value: str) -> list[str]:
         """Return what has a value such as `threadIdx.x`: the variables that are only that, and the value."""
@@ -327,10 +393,7 @@ class _Changes:
             name = text_of(node)
             if name not in self._sizes or (node.parent and node.parent.type == "field_expression"):
                 continue
-            around = node.parent
-            while around is not None and around.type == "parenthesized_expression":
-                around = around.parent
-            is_factor = around is not None and around.type == "binary_expression" and _sign(around) == "*"
+            is_factor = _is_factor(node)
             if site.array and (is_factor or site.kind == "argument"):
                 mistake, rank = f"wrong row length where {site.array} is {self._verb(site)}", 0
             elif site.kind == "condition":
@@ -340,6 +403,171 @@ class _Changes:
             for other in self._sizes:
                 if other != name:
                     yield self._change(site, _replaced(site.node, {node: other}), mistake, rank)
+
+    def _other_tiles(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield a site with the extent of a tile for a size, and with a size or another extent for it."""
+        sizes = self._sizes if site.kind == "condition" or site.array not in self._shared else ()
+        for node in all_of(site.node, "identifier", "field_expression", "number_literal"):
+            name = text_of(node)
+            is_tile, is_factor = name in self._tiles, _is_factor(node)
+            if not (is_tile or name in self._sizes) or (
+                node.parent and node.parent.type == "field_expression"
+            ):
+                continue
+            mistake = f"the wrong size is used, {name}"
+            if site.kind == "condition":
+                mistake = f"the condition has the wrong size, {name}"
+            rank = (1 if is_factor and self._points(site.array) else 3) + (site.array in self._pointers)
+            for other in (*(sizes if is_tile else ()), *self._tiles_at(node)):
+                if other != name and not _is_same_number(other, name):
+                    yield self._change(site, _replaced(site.node, {node: other}), mistake, rank + is_tile)
+
+    def _with_tile(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield a site with the extent of a tile as a factor of one term: `t * TILE + tx` for `t + tx`."""
+        if site.kind == "condition":
+            return
+        loops = self._loop_variables()
+        is_assignment = site.whole.type == "assignment_expression" and site.kind == "value"
+        is_moved = is_assignment and bool(site.array) and _sign(site.whole) == "+="
+        for node in all_of(site.node, "identifier", "field_expression", "number_literal"):
+            name = text_of(node)
+            is_part = node.parent is not None and node.parent.type == "field_expression"
+            is_index = name in self._varying or name in self._index_in_block
+            is_used = name in loops or is_index if not is_moved else name in ("1", *self._sizes)
+            is_divided = node.parent is not None and _sign(node.parent) in ("/", "%")
+            if is_part or not is_used or is_divided or self._points(name):
+                continue
+            if set(map(text_of, _factors_beside(node))) & {*self._tiles, *(self._sizes if is_index else ())}:
+                continue
+            rank = 1 if is_moved or name in loops else 2
+            if node == site.node and not is_moved:
+                rank = 4  # such as one of two indices
+            for tile in self._tiles_at(node):
+                mistake = f"the factor {tile} is missing"
+                if name != "1":
+                    mistake = f"the factor {tile} of {name} is missing"
+                if site.array:
+                    mistake += f" where {site.array} is {'moved' if is_moved else self._verb(site)}"
+                new = tile if name == "1" else f"{name} * {tile}"
+                yield self._change(site, _replaced(site.node, {node: new}), mistake, rank)
+
+    @property
+    def _index_in_block(self) -> set[str]:
+        """Names of what has the value of one of the thread's or the block's indices."""
+        return {name for axes in self._index_of.values() for names in axes.values() for name in names}
+
+    def _with_other_index(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield a row or column with the block's or the thread's index that it lacks."""
+        if site.kind != "value" or site.array:
+            return
+        text = text_of(site.node)
+        for axis in _AXES:
+            blocks, threads = self._index_of["blockIdx"][axis], self._index_of["threadIdx"][axis]
+            if text in threads:
+                for tile in dict.fromkeys((f"blockDim.{axis}", *self._tiles_at(site.node))):
+                    new = f"blockIdx.{axis} * {tile} + {text}"
+                    yield self._change(site, new, "the block's index is missing", 4)
+            parts = set(map(text_of, all_of(site.node, "identifier", "field_expression")))
+            all_threads = {n for a in _AXES for n in self._index_of["threadIdx"][a]} | {"threadIdx"}
+            if parts & set(blocks) and not parts & all_threads and text not in blocks:
+                name = next((n for n in threads[:-1] if self._is_visible(n, site.node)), threads[-1])
+                yield self._change(site, f"{text} + {name}", "the thread's index is missing", 4)
+
+    def _other_divisor(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield `tid / (BN / TN)` for `tid / BN`, if the kernel has the quotient elsewhere."""
+        quotients = {
+            text_of(node): None
+            for node in all_of(self._body, "binary_expression")
+            if _sign(node) == "/"
+            and all(text_of(node.child_by_field_name(side)) in self._tiles for side in ("left", "right"))
+        }
+        for node in all_of(site.node, "binary_expression"):
+            divisor = node.child_by_field_name("right")
+            if _sign(node) in ("/", "%") and divisor is not None and text_of(divisor) in self._tiles:
+                for quotient in quotients:
+                    new = _replaced(site.node, {divisor: f"({quotient})"})
+                    yield self._change(site, new, f"the wrong divisor is used, {text_of(divisor)}", 2)
+
+    def _rounded_up(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield a number of tiles that is rounded up, and one for a size: `(K + TILE - 1) / TILE` for `K`."""
+        if site.array or site.kind not in ("condition", "value"):
+            return
+        for node in all_of(site.node, "binary_expression"):
+            left, right = (text_of(node.child_by_field_name(side)) for side in ("left", "right"))
+            is_tile = right in self._tiles or right.isdigit()
+            if _sign(node) == "/" and left in self._sizes and is_tile:
+                new = _replaced(site.node, {node: f"({left} + {right} - 1) / {right}"})
+                mistake = "the number of tiles is rounded down, so that the last part of a tile is left out"
+                yield dataclasses.replace(self._change(site, new, mistake, 1), is_condition=True)
+        if site.kind == "condition" and site.node.parent and site.node.parent.type == "for_statement":
+            limit = site.node.child_by_field_name("right")
+            size = text_of(limit)
+            for tile in self._tiles_at(site.node):
+                if limit is not None and size in self._sizes:
+                    new = _replaced(site.node, {limit: f"({size} + {tile} - 1) / {tile}"})
+                    yield self._change(site, new, "the loop has more steps than there are tiles", 3)
+
+    def _not_lessened(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield a condition such as `t < K - TILE` without the part that is subtracted."""
+        if site.kind != "condition":
+            return
+        for node in all_of(site.node, "binary_expression"):
+            left = node.child_by_field_name("left")
+            if _sign(node) == "-" and left is not None and text_of(left) in {*self._sizes, *self._tiles}:
+                new = _replaced(site.node, {node: text_of(left)})
+                yield self._change(site, new, "the condition ends too early", 2)
+
+    def _of_loops(self) -> Iterator[KernelChange]:
+        """Yield loops with another start or another step."""
+        for loop in all_of(self._body, "for_statement"):
+            update, start = loop.child_by_field_name("update"), loop.child_by_field_name("initializer")
+            for declared in all_of(start, "init_declarator") if start else ():
+                value = declared.child_by_field_name("value")
+                if value is not None and value.type == "number_literal" and text_of(value) != "0":
+                    site = _Site(value, declared, "", "start")
+                    mistake = f"the loop begins at {text_of(value)}"
+                    yield self._change(site, "0", mistake, 2)
+            if update is None:
+                continue
+            if update.type == "update_expression" and text_of(update).strip("+-") in self._declared:
+                name = text_of(update).strip("+-")
+                site = _Site(update, update, "", "step")
+                for tile in self._tiles_at(loop) if "++" in text_of(update) else ():
+                    yield self._change(site, f"{name} += {tile}", "the loop has a wrong step", 2)
+            step = update.child_by_field_name("right")
+            if step is not None and _sign(update) == "+=" and text_of(step) in self._tiles:
+                yield self._change(_Site(step, update, "", "step"), "1", "the loop has a wrong step", 2)
+
+    def _of_sums(self) -> Iterator[KernelChange]:
+        """Yield `sum += a * b` for `sum = a * b`, and a sum that is not set to 0 again in a loop."""
+        for loop in all_of(self._body, "for_statement"):
+            body = loop.child_by_field_name("body")
+            for node in all_of(body, "assignment_expression") if body else ():
+                left, value = (node.child_by_field_name(side) for side in ("left", "right"))
+                if (
+                    left is None
+                    or value is None
+                    or _sign(node) != "="
+                    or _base_of_sum(left) not in self._declared
+                ):
+                    continue
+                name = text_of(left)
+                if _base_of_sum(left) in self._shared or name in map(text_of, all_of(value, left.type)):
+                    continue
+                file, line = file_and_line_of(node)
+                if text_of(value).rstrip("fF").rstrip("0") in ("0.", "", "."):
+                    yield KernelChange(
+                        f"the sum is set to 0 again inside the loop: {text_of(node)}",
+                        f"set {name} to 0 before the loop", "", file, line,
+                        ((value.start_byte, value.end_byte, name),), 3,
+                    )  # fmt: skip
+                elif value.type == "binary_expression" and _sign(value) == "*":
+                    shown = re.sub(r"\s+", " ", text_of(value))
+                    yield KernelChange(
+                        f"only the last product is kept, with = instead of +=: {name} = {shown}",
+                        f"write {name} += {shown}", "", file, line,
+                        ((value.start_byte, value.start_byte, name),), 1,
+                    )  # fmt: skip
 
     def _without_factor(self, site: _Site) -> Iterator[KernelChange]:
         """Yield a site with one factor of a product removed."""
@@ -400,26 +628,36 @@ class _Changes:
 
     def _of_other_thread(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index with each variable of the thread replaced by each other one, as `col` by `row`."""
+        counters = _counters_at(site.node)
+        for node in all_of(site.node, "identifier"):
+            for other in counters if text_of(node) in counters else ():
+                if other != text_of(node):
+                    mistake = f"the wrong loop variable is used, {text_of(node)}"
+                    yield self._change(site, _replaced(site.node, {node: other}), mistake, 3)
         if site.kind != "index":
             return
         for node in all_of(site.node, "identifier"):
             name = text_of(node)
             if name not in self._varying or not self._is_visible(name, site.node):
                 continue
-            for other in self._indices_at(site):
+            for other in (*self._indices_at(site), *counters):
                 if other != name:
                     mistake = f"the wrong variable is an index, {name}"
                     yield self._change(site, _replaced(site.node, {node: other}), mistake, 4)
 
     def _other_order(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index with two variables of the thread swapped, `row * N + col` for `col * N + row`."""
-        indices = self._indices_at(site) if site.kind == "index" else []
+        indices = [*self._indices_at(site), *_counters_at(site.node)] if site.kind == "index" else []
         nodes = [node for node in all_of(site.node, "identifier") if text_of(node) in indices]
         for one, other in itertools.combinations(sorted({text_of(node) for node in nodes}), 2):
             swap = {one: other, other: one}
             edits = {node: swap[text_of(node)] for node in nodes if text_of(node) in swap}
-            mistake = f"two variables are swapped in an index, {one} and {other}"
-            yield self._change(site, _replaced(site.node, edits), mistake, 2)
+            mistake = f"{TWO_VARIABLES} in an index, {one} and {other}"
+            new = _replaced(site.node, edits)
+            counters = _counters_at(site.node)[::-1]  # the outer loop's first
+            found = [part for part in re.findall(r"\w+", new) if part in counters]
+            is_strange = {one, other} <= set(counters) and found != sorted(found, key=counters.index)
+            yield self._change(site, new, mistake, 4 if is_strange else 2)
             for node in all_of(site.node, "identifier", "field_expression"):
                 for size in self._sizes if text_of(node) in self._sizes else ():
                     if size != text_of(node):
@@ -487,18 +725,36 @@ class _Changes:
 
     def _swapped_indices(self) -> Iterator[KernelChange]:
         """Yield each element such as `As[tx][ty]` with its two indices swapped."""
+        groups: dict[tuple[str, bool, str, str], list[tuple[_Site, _Site]]] = {}
         for inner, outer in itertools.product(self._sites, repeat=2):
             if inner.kind == outer.kind == "index" and inner.whole == outer.whole:
                 first, second = text_of(inner.node), text_of(outer.node)
                 if inner.node.end_byte < outer.node.start_byte and first != second:
-                    old, file_line = text_of(inner.whole), file_and_line_of(inner.node)
-                    new = f"{inner.array}[{second}][{first}]"
-                    edits = (
-                        (inner.node.start_byte, inner.node.end_byte, second),
-                        (outer.node.start_byte, outer.node.end_byte, first),
-                    )
-                    sentence = f"the two indices of {inner.array} are swapped: {old} instead of {new}"
-                    yield KernelChange(sentence, f"write {new}", inner.array, *file_line, edits, 1)
+                    kind = (inner.array, _is_written(inner.whole), first, second)
+                    groups.setdefault(kind, []).append((inner, outer))
+        for (array, is_written, first, second), pairs in groups.items():
+            new = f"{array}[{second}][{first}]"
+            lines = list(dict.fromkeys(file_and_line_of(inner.node) for inner, _ in pairs))
+            numbers = [str(line) for _, line in lines]
+            places = f" in lines {', '.join(numbers[:-1])} and {numbers[-1]}" if len(lines) > 1 else ""
+            edits = tuple(
+                (site.node.start_byte, site.node.end_byte, text)
+                for inner, outer in pairs
+                for site, text in ((inner, second), (outer, first))
+            )
+            old = f"{array}[{first}][{second}]"
+            sentence = (
+                f"{TWO_INDICES} {array} are swapped where it is {'written' if is_written else 'read'}: "
+            )
+            yield KernelChange(
+                f"{sentence}{old} instead of {new}", f"write {new}{places}",
+                array, *lines[0], edits, 1 + self._strangeness(second, first),
+            )  # fmt: skip
+
+    def _strangeness(self, first: str, second: str) -> int:
+        """Return 0 for usual indices of a tile such as `[ty][k]` and `[k][tx]`, and 2 for `[tx][k]`."""
+        x, y = (self._index_of["threadIdx"][axis] for axis in _AXES)
+        return 2 * (any(_names(name, first) for name in x) or any(_names(name, second) for name in y))
 
     def _without_comma(self) -> Iterator[KernelChange]:
         """Yield each index with a comma, `A[row * K + k, K]` or `As[ty, tx]`, without it."""
@@ -571,6 +827,56 @@ class _Changes:
                 f"which is {half}",
                 second, file, line, ((value.start_byte, value.end_byte, f"{text_of(value)} + {half}"),), 0,
             )  # fmt: skip
+
+
+_NAME = re.compile(r"[A-Za-z_]\w*|blockDim\.[xy]|\d+")
+"""What may be the extent of a tile: a name, or a number."""
+
+
+def _names(name: str, text: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(name)}\b", text) is not None
+
+
+def _counters_at(node: Node) -> list[str]:
+    """Return the variables that the loops around an expression count."""
+    found: dict[str, None] = {}
+    around = node.parent
+    while around is not None and around.type != "function_definition":
+        update = around.child_by_field_name("update") if around.type == "for_statement" else None
+        left = update and (update.child_by_field_name("left") or update.child_by_field_name("argument"))
+        if left and left.type == "identifier":
+            found[text_of(left)] = None
+        around = around.parent
+    return list(found)
+
+
+def _is_same_number(one: str, other: str) -> bool:
+    return one.isdigit() and other.isdigit() and int(one) == int(other)
+
+
+def _factors_beside(node: Node) -> list[Node]:
+    """Return the other factors of the product to which an expression belongs."""
+    found: list[Node] = []
+    around = node.parent
+    while around is not None and (
+        around.type == "parenthesized_expression"
+        or (around.type == "binary_expression" and _sign(around) == "*")
+    ):
+        found += all_of(around, "identifier", "field_expression", "number_literal")
+        around = around.parent
+    return [part for part in found if part != node]
+
+
+def _is_factor(node: Node) -> bool:
+    around = node.parent
+    while around is not None and around.type == "parenthesized_expression":
+        around = around.parent
+    return around is not None and around.type == "binary_expression" and _sign(around) == "*"
+
+
+def _base_of_sum(node: Node) -> str:
+    """Return the variable that an assignment sets, or whose element it sets."""
+    return _base(node) if node.type == "subscript_expression" else text_of(node)
 
 
 def _sign(node: Node) -> str:

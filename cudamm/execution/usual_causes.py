@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -26,6 +27,10 @@ from cudamm.kernels.problem import Matrix, Problem, Shape
 WHOLE_NUMBERS = "every element of C is a whole number"
 ENDS_EARLY = "the sums end too early"
 ONLY_ZEROS = "and every element is 0"
+
+TOO_FEW_BLOCKS = "the grid has too few blocks"
+OF_LAUNCH = re.compile(f"{TOO_FEW_BLOCKS}|x and y of the grid are swapped|the sizes are passed")
+"""How the causes begin that the line of the launch shows."""
 
 MOST_WORK = 2**31
 """Maximum number of multiplications of a product that is tried, about a second of work."""
@@ -209,7 +214,7 @@ def _uncovered(
                 )
             is_rounded = all(size - c < edge for c, size in zip(covered, shape, strict=True))
             hint = " (is their number rounded down? It has to be rounded up)" if is_rounded else ""
-            return f"the grid has too few blocks: {covers}{hint}"
+            return f"{TOO_FEW_BLOCKS}: {covers}{hint}"
     return unwritten + (": is a bounds check too strict?" if any("last" in part for part in parts) else "")
 
 

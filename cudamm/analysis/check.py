@@ -43,6 +43,7 @@ from cudamm.devices.observe import TIMEOUT_S, Watch, observe, overrun_of_variabl
 from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError, UnfinishedError
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
+from cudamm.execution.usual_causes import TOO_FEW_BLOCKS
 from cudamm.execution.where_right import where_right
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
@@ -301,15 +302,18 @@ def _planned(
     for check in checks:
         if unsupported_reason(check.variant.method, executor.target.limits):
             continue  # `plan_all` reports it below
+        source = program(check.variant, check.problem.element, fmad, check.problem.shape)
         try:
             launch = plan(check.variant, check.problem.shape, check.problem.element, check.problem.scale)
         except RequirementError:
             continue  # `plan_all` reports it below
         except KernelError as error:  # the grid is empty at this size
-            file = check.variant.method.path.name
-            check.errors = [Mistake("launch", str(error), file=file, sizes=(check.size,))]
+            method = check.variant.method
+            file, line = method.launched_at
+            text = source.line_text(line, file)
+            file = file or method.path.name
+            check.errors = [Mistake("launch", str(error), "", file, line, text, sizes=(check.size,))]
             continue
-        source = program(check.variant, check.problem.element, fmad, check.problem.shape)
         check.errors = limit.exceeded_by(source, 0, launch, check.size)
     feasible = [check for check in checks if not check.errors]
     if feasible:
@@ -505,7 +509,7 @@ def _result(
     errors = [mistake for check in checks for mistake in check.errors]
     if any(check.explains_races for check in checks):
         errors = [mistake for mistake in errors if not (mistake.kind == "race" and mistake.array == "C")]
-    found = merged([*errors, *advice])
+    found = merged([*_of_one_grid(errors), *advice])
     mistakes = with_cause_first(
         found, [mistake for check in checks if check.is_explained for mistake in check.errors[-1:]]
     )
@@ -533,6 +537,18 @@ def _result(
         right_where=right_where,
         untried=_untried(variant, dtype, checks),
     )
+
+
+def _of_one_grid(errors: Sequence[Mistake]) -> Sequence[Mistake]:
+    """Return mistakes in which an empty grid is one with too few blocks, if there is such a mistake."""
+    few = next((mistake for mistake in errors if mistake.message.startswith(TOO_FEW_BLOCKS)), None)
+    empty = [mistake for mistake in errors if mistake.message.startswith("cannot be launched: the grid is")]
+    if few is None or not empty:
+        return errors
+    cure = max((mistake.message.partition("; ")[2] for mistake in empty), key=len)  # for x and y, if it can
+    cured = dataclasses.replace(few, cure=cure)
+    others = (cured if mistake is few else mistake for mistake in errors if mistake not in empty)
+    return [*others, *(dataclasses.replace(few, sizes=mistake.sizes) for mistake in empty)]
 
 
 def _untried(variant: Variant, dtype: str, checks: Sequence[_SizeCheck]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from cudamm.analysis.proven_cause import WITHIN_MATRIX, ProvenCause
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import ORDER_MATTERS, Verdict
+from cudamm.execution.usual_causes import OF_LAUNCH
 from cudamm.execution.wrong_result import ADDS_TO_OUTPUT
 from cudamm.kernels.launch_plan import Launch
 from cudamm.source.c_definitions import lines_in_one_function
@@ -162,7 +163,7 @@ def with_cause_first(mistakes: Iterable[Mistake], explained: Sequence[Mistake]) 
     for cause in explained[:1]:
         same = next((m for m in ordered if m._identity == cause._identity), cause)
         sizes = tuple(dict.fromkeys(cause.sizes + same.sizes))
-        product = dataclasses.replace(cause, count=same.count, sizes=sizes)
+        product = dataclasses.replace(cause, count=same.count, sizes=sizes, cure=cause.cure or same.cure)
         others = [m for m in ordered if m is not same]
         in_tiles = [m for m in others if m.severity == "error" and m.array not in ("A", "B", "C")]
         ordered = [*in_tiles, product, *(m for m in others if m not in in_tiles)]
@@ -743,7 +744,10 @@ def crash(watched: WatchedLaunch, fault: Fault) -> Mistake:
 
 
 def wrong_result(watched: WatchedLaunch, reason: str) -> Mistake:
-    """Describe a wrong product in the words of verification, at the line that stores C if only one does."""
+    """Describe a wrong product in the words of verification, at the launch or the only store to C."""
+    file, line = watched.program.method.launched_at
+    if line and OF_LAUNCH.match(reason):
+        return watched.mistake("wrong-result", reason, line=line, file=file, array="C")
     stores = {a.line for a in watched.observation.accesses if a.array == "C" and a.op == "store"}
     return watched.mistake("wrong-result", reason, line=stores.pop() if len(stores) == 1 else 0, array="C")
 

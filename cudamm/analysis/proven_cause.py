@@ -27,8 +27,9 @@ from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
 from cudamm.execution.judge import wrong_elements
 from cudamm.kernels.launch_plan import Launch, plan
+from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
-from cudamm.source.c_text import shared_arrays_in, without_comments
+from cudamm.source.c_text import shared_arrays_in
 from cudamm.source.expression import parse
 from cudamm.source.kernel_changes import (
     SELECTED,
@@ -39,6 +40,7 @@ from cudamm.source.kernel_changes import (
     with_all_changes,
     with_change,
 )
+from cudamm.source.matrix_roles import roles_in_name
 
 WITHIN_MATRIX = "access the element only if its row and column are within the matrix"
 """The cure of a missing bounds check."""
@@ -130,7 +132,7 @@ def proven_cause(cases: Sequence[Case]) -> tuple[ProvenCause | None, int | None]
             return None, None
         if not _is_right(whole):
             of_usual = _of_launch(whole, _launch_changes) or _of_text(whole)
-            return of_usual or _of_launch(whole, _other_blocks), None
+            return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
         if not _has_no_fault(whole):  # such as a loop past the end of a tile, into memory that is 0
             return _of_text(whole, only_conditions=True), None
         if ragged is None or _is_right(ragged):
@@ -250,13 +252,13 @@ def _of_launch(case: Case, changes: Callable[[Case, Launch], Iterator[ProvenCaus
     with _Trials(case) as trials:
         for cause in changes(case, launch):
             if trials.is_right(cause.relaunched(launch)) and _is_clean(cause, case):
-                return cause
+                file, line = case.variant.method.launched_at
+                return dataclasses.replace(cause, file=file, line=line)
     return None
 
 
 def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     """Yield the usual mistakes of a launch, the likeliest first."""
-    line = _launch_line(case)
 
     def swapped(extents: tuple[int, int, int]) -> tuple[int, int, int]:
         return extents[1], extents[0], extents[2]
@@ -267,26 +269,27 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             f"x and y of the grid are swapped: it has {gx} x {gy} blocks, and the product is right with "
             f"{gy} x {gx}",
             "swap x and y of the grid at the launch, or swap blockIdx.x and blockIdx.y in the kernel",
-            line=line, relaunched=lambda given: dataclasses.replace(given, grid=swapped(given.grid)),
+            relaunched=lambda given: dataclasses.replace(given, grid=swapped(given.grid)),
         )  # fmt: skip
     if bx != by:
         yield ProvenCause(
             f"x and y of the block are swapped: it has {bx} x {by} threads, and the product is right with "
             f"{by} x {bx}",
             "swap x and y of the block at the launch, or swap threadIdx.x and threadIdx.y in the kernel",
-            line=line, relaunched=lambda given: dataclasses.replace(given, block=swapped(given.block)),
+            relaunched=lambda given: dataclasses.replace(given, block=swapped(given.block)),
         )  # fmt: skip
     if bx != by and gx != gy:
         yield ProvenCause(
             f"x and y are swapped in the grid and in the block: {gx} x {gy} blocks of {bx} x {by} threads, "
             f"and the product is right with {gy} x {gx} blocks of {by} x {bx}",
-            "swap x and y at the launch, or in the kernel", line=line,
+            "swap x and y at the launch, or in the kernel",
             relaunched=lambda given: dataclasses.replace(
                 given, grid=swapped(given.grid), block=swapped(given.block)
             ),
         )  # fmt: skip
-    yield from _other_orders(case, launch, line)
-    yield from _blocks_like_tiles(case, launch, line)
+    yield from _other_orders(case, launch)
+    yield from _other_sizes(case, launch, are_named=True)
+    yield from _blocks_like_tiles(case, launch)
 
 
 def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
@@ -302,7 +305,7 @@ def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
                 f"at {launch.shape} the grid has {gx} x {gy} blocks, and {gx - less_x} x {gy - less_y} "
                 "cover C",
                 WITHIN_MATRIX,
-                line=_launch_line(case), relaunched=fewer, multiple=math.lcm(bx, by),
+                relaunched=fewer, multiple=math.lcm(bx, by),
             )  # fmt: skip
 
 
@@ -320,8 +323,7 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             yield ProvenCause(
                 f"the grid has too few blocks: at {launch.shape} it has {gx} x {gy}, and the product is "
                 f"right with {x} x {y}",
-                f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks", line=_launch_line(case),
-                relaunched=covering,
+                f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks", relaunched=covering,
             )  # fmt: skip
 
 
@@ -333,7 +335,7 @@ def _other_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
 
 def _other_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     """Yield blocks with a half, a quarter, twice or four times as many threads in x and y."""
-    (bx, by, bz), line = launch.block, _launch_line(case)
+    bx, by, bz = launch.block
     shares = sorted(itertools.product(_SHARES, repeat=2), key=lambda pair: pair[0] != pair[1])
     for x, y in dict.fromkeys((int(bx * share_x), int(by * share_y)) for share_x, share_y in shares):
         is_whole = x and y and max(x, bx) % min(x, bx) == max(y, by) % min(y, by) == 0
@@ -346,7 +348,7 @@ def _other_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         yield ProvenCause(
             f"the block has too {'many' if x * y < bx * by else 'few'} threads: it has {bx} x {by}, and the "
             f"product is right with {x} x {y}",
-            f"launch blocks of {x} x {y} threads", line=line, relaunched=with_block,
+            f"launch blocks of {x} x {y} threads", relaunched=with_block,
         )  # fmt: skip
 
 
@@ -354,37 +356,27 @@ _SHARES = (0.5, 0.25, 2, 4, 1)
 """Numbers of threads that are tried, as shares of those of a launch."""
 
 
-def _launch_line(case: Case) -> int:
-    """Return the line of the only launch in a kernel's file; 0 if there are none or several."""
-    source = without_comments(case.variant.method.source)
-    launches = [m.start() for m in re.finditer("<<<", source)]
-    return source.count("\n", 0, launches[0]) + 1 if len(launches) == 1 else 0
-
-
-def _other_orders(case: Case, launch: Launch, line: int) -> Iterator[ProvenCause]:
+def _other_orders(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     """Yield other orders of the arguments that are sizes, and A and B swapped."""
-    sizes = dataclasses.astuple(launch.shape)
-    where = [
-        i for i, argument in enumerate(launch.arguments) if isinstance(argument, int) and argument in sizes
-    ]
     names = case.variant.method.arguments
-    if len(where) == len(set(sizes)) == 3 and {launch.arguments[i] for i in where} == set(sizes):
-        for order in itertools.permutations(where):
-            if list(order) == where:
-                continue
+    where = _places_of_sizes(launch)
+    orders = itertools.permutations(where) if len(where) == 3 else _with_two_swapped(where)
+    for order in orders:
+        passed, right = (tuple(names[place] for place in chosen) for chosen in (where, order))
+        if passed == right:
+            continue
 
-            def reordered(given: Launch, order: tuple[int, ...] = order) -> Launch:
-                arguments = list(given.arguments)
-                for target, source in zip(where, order, strict=True):
-                    arguments[target] = given.arguments[source]
-                return dataclasses.replace(given, arguments=tuple(arguments))
+        def reordered(given: Launch, order: Sequence[int] = order) -> Launch:
+            arguments = list(given.arguments)
+            for target, source in zip(where, order, strict=True):
+                arguments[target] = given.arguments[source]
+            return dataclasses.replace(given, arguments=tuple(arguments))
 
-            passed, right = (", ".join(names[i] for i in chosen) for chosen in (where, order))
-            yield ProvenCause(
-                "the sizes are passed in another order than that in which the kernel takes them: "
-                f"{passed} instead of {right}",
-                f"pass {right}", line=line, relaunched=reordered,
-            )  # fmt: skip
+        yield ProvenCause(
+            "the sizes are passed in another order than that in which the kernel takes them: "
+            f"{', '.join(passed)} instead of {', '.join(right)}",
+            f"pass {', '.join(right)}", relaunched=reordered,
+        )  # fmt: skip
     if "A" in launch.arguments and "B" in launch.arguments:
 
         def exchanged(given: Launch) -> Launch:
@@ -394,11 +386,53 @@ def _other_orders(case: Case, launch: Launch, line: int) -> Iterator[ProvenCause
 
         yield ProvenCause(
             "A and B are swapped where the kernel is launched", "pass A and B in the other order",
-            line=line, relaunched=exchanged,
+            relaunched=exchanged,
         )  # fmt: skip
 
 
-def _blocks_like_tiles(case: Case, launch: Launch, line: int) -> Iterator[ProvenCause]:
+def _places_of_sizes(launch: Launch) -> tuple[int, ...]:
+    """Return the places of the arguments that are M, N or K, if these are three numbers; else nothing."""
+    sizes = dataclasses.astuple(launch.shape)
+    places = enumerate(launch.arguments)
+    found = tuple(place for place, given in places if isinstance(given, int) and given in sizes)
+    return found if len(set(sizes)) == 3 else ()
+
+
+def _with_two_swapped(places: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield a sequence with each two of its elements swapped."""
+    for one, other in itertools.combinations(places, 2):
+        yield tuple({one: other, other: one}.get(place, place) for place in places)
+
+
+def _other_sizes(case: Case, launch: Launch, *, are_named: bool = False) -> Iterator[ProvenCause]:
+    """Yield another size for each argument that is a size.
+
+    The name of a parameter may show that the kernel means the other size, such as N for `c_cols`. Then these
+    causes come before changes of the kernel, else after them.
+    """
+    names = case.variant.method.arguments
+    declared = parameters_of(case.program.text, case.program.entry)
+    for place, (role, size) in itertools.product(_places_of_sizes(launch), _sizes(launch)):
+        name = re.findall(r"\w+", declared[place])[-1]
+        if size == launch.arguments[place] or are_named != (role in roles_in_name(name)):
+            continue
+
+        def passed(given: Launch, place: int = place, role: str = role) -> Launch:
+            arguments = list(given.arguments)
+            arguments[place] = dict(_sizes(given))[role]
+            return dataclasses.replace(given, arguments=tuple(arguments))
+
+        yield ProvenCause(
+            f"{names[place]} is passed for “{declared[place]}”, and the product is right with {role}",
+            f"pass {role} there", relaunched=passed,
+        )  # fmt: skip
+
+
+def _sizes(launch: Launch) -> list[tuple[str, int]]:
+    return list(zip("MNK", dataclasses.astuple(launch.shape), strict=True))
+
+
+def _blocks_like_tiles(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     """Yield blocks that have as many threads as a tile has elements, with the same grid and one that fits."""
     bx, by, bz = launch.block
     for name, (rows, columns) in _tiles(case.program):
@@ -424,7 +458,7 @@ def _blocks_like_tiles(case: Case, launch: Launch, line: int) -> Iterator[Proven
         for relaunched in (fitted, same_grid):
             yield ProvenCause(
                 f"{has}{unwritten}", f"launch blocks of {columns} x {rows} threads", name,
-                relaunched=relaunched, line=line, multiple=math.lcm(rows, columns),
+                relaunched=relaunched, multiple=math.lcm(rows, columns),
             )  # fmt: skip
 
 

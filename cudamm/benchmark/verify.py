@@ -19,7 +19,7 @@ from cudamm.execution.executor import Executor, Executors, LocalExecutor, Report
 from cudamm.execution.executor_group import device_threads
 from cudamm.execution.prepare import Progress, case_at, in_turn, prepare
 from cudamm.execution.shared_cases import SharedCases
-from cudamm.execution.usual_causes import WITHOUT_LINE
+from cudamm.execution.usual_causes import OF_LAUNCH, WITHOUT_LINE
 from cudamm.execution.where_right import where_right
 from cudamm.execution.worker_executor import SMALL_WORK, TIMEOUT_S
 from cudamm.kernels.method import ElementType
@@ -169,6 +169,10 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None, advise
         result = result_of_case(case, "failed", str(error), verdict=Verdict(False, str(error)), device=device)
         has_hung = isinstance(error, HangError) and not case.variant.method.builtin
         return _Verified(case.position, result, has_hung=has_hung)
+    if OF_LAUNCH.match(verdict.cause):
+        rest = verdict.reason.removeprefix(verdict.cause).removeprefix("; ")
+        cause = verdict.cause + case.variant.method.launch_place
+        verdict = dataclasses.replace(verdict, reason=rest).because_of(cause)
     status: Status = "ok" if verdict.correct else "failed"
     result = result_of_case(case, status, verdict.reason, verdict=verdict, device=device)
     return _Verified(case.position, result, verdict)
@@ -176,7 +180,9 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None, advise
 
 def _not_launched(case: Case, why: str) -> Verdict:
     """Return the verdict on a case that cannot be launched. At the program's own size, that is the cause."""
-    is_own = case.variant.method.program_size == case.problem.shape.extents
+    method = case.variant.method
+    why += method.launch_place
+    is_own = method.program_size == case.problem.shape.extents and not method.type_conflict
     return Verdict(False).because_of(f"the program's own size {why}") if is_own else Verdict(False, why)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -32,6 +33,9 @@ OF_EACH = "of each "
 WITHOUT_LINE = (ENDS_EARLY, ONLY_TERMS, IN_TILES, OF_EACH)
 """Beginnings of what the kernel did of which it is worth looking for the line."""
 ONLY_ZEROS = "and every element is 0"
+
+OF_LAUNCH = re.compile(f"{FEW_BLOCKS}|x and y of the (grid|block) are swapped|the sizes are passed")
+"""How the causes begin that the line of the launch shows."""
 
 MOST_WORK = 2**31
 """Maximum number of multiplications of a product that is tried, about a second of work."""

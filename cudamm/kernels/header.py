@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cudamm.errors import UsageError
 from cudamm.kernels.method import (
@@ -41,6 +42,9 @@ from cudamm.source.expression import (
 from cudamm.source.included_files import folders_of, included_files, line_directive, with_own_headers
 from cudamm.source.input_file import read_input
 from cudamm.source.preprocessed import preprocessed
+
+if TYPE_CHECKING:
+    from cudamm.source.worked_out_launch import WorkedOutLaunch
 
 KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".cxx", ".c", ".py")
 """Endings of the names of kernel files; a .cpp file without `__global__` is a host function.
@@ -122,6 +126,14 @@ def names_in(path: Path) -> tuple[str, ...]:
     source = read_source(path, builtin=True)
     _, fields, _ = _parse_comment(path, source, _language(path, source, builtin=True))
     return (_name_of(path), *_words(fields.get("aliases", "")))
+
+
+def _place_of_launch(path: Path, launch: WorkedOutLaunch | None) -> tuple[str, int]:
+    """Return the file and the line of a launch as `Method.launched_at`."""
+    found = re.fullmatch(r"line (\d+)(?: of (.+))?", launch.place) if launch and launch.line else None
+    if found is None:
+        return "", 0
+    return "" if found[2] in (None, path.name) else found[2], int(found[1])
 
 
 def _name_of(path: Path) -> str:
@@ -291,6 +303,8 @@ def parse_method(
         if launch
         else (),
         program_size=launch.worked_out.program_size if launch and launch.worked_out else None,
+        launched_at=_place_of_launch(path, launch.worked_out if launch else None),
+        type_conflict=launch.worked_out.type_conflict if launch and launch.worked_out else "",
         found_fields=tuple(launch.fields.items()) if launch else (),
         include_folders=folders,
         remarks=tuple(remarks),

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from cudamm.errors import RequirementError, UsageError
+from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.array_file import FileArray, read_array
 from cudamm.kernels.header import ARRAY_FILE, SCRATCH_BYTES, TENSOR_MAP
@@ -201,8 +201,11 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
     Raises:
         UsageError: an expression of the header has no valid value for this shape.
         RequirementError: a condition that the variant requires does not hold.
+        KernelError: the grid is empty, or the program passes elements of another type than the kernel takes.
     """
     method = variant.method
+    if method.type_conflict:
+        raise KernelError(method.type_conflict)
     _check_scale(variant, scale)
     padded = Shape(*variant.padded(element, shape.m, shape.n, shape.k))
     check_size(padded)

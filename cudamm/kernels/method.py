@@ -219,6 +219,10 @@ class Method:
         remarks: what cudamm had to assume about a user's file, in sentences.
         program_size: M, N and K in the host code of a user's file; None if they are not known, or if the
             program's user chooses them.
+        launched_at: the line of the host code that launches the kernel, with its file, which is empty for the
+            method's own; line 0 if no launch was read.
+        type_conflict: which array of a Python program has elements of a type that the kernel does not take;
+            empty for none.
         found_fields: fields of the launch that neither the header nor options give, and their values.
         include_folders: folders in which the user's headers are searched for, beside the usual ones.
         column_major: the matrices that the method reads or writes column by column, in the order A, B, C.
@@ -259,7 +263,15 @@ class Method:
     dependent_launch: bool = False
     remarks: tuple[str, ...] = ()
     program_size: tuple[int, int, int] | None = None
+    launched_at: tuple[str, int] = ("", 0)
+    type_conflict: str = ""
     found_fields: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def launch_place(self) -> str:
+        """Return the place of the launch in brackets, as in ` (mm.cu:33)`; empty if it is not known."""
+        file, line = self.launched_at
+        return f" ({file or self.path.name}:{line})" if line else ""
 
     def unsupported_reason(self, arch: str) -> str:
         """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""

@@ -57,6 +57,37 @@ class HostArray:
     size_bytes: HostNumber | None = None  # of memory without a shape
     is_zero: bool = False  # whether the program fills it with zeros
     name: str = ""  # of the variable that has it; empty if none has
+    dtype: str = field(default="", compare=False)  # of its elements, as in `DTYPES`; empty if not known
+
+
+DTYPES = {
+    "float64": "double", "float32": "float", "float16": "half", "int32": "int", "int": "long",
+}  # fmt: skip
+"""The known types of elements, and their C types. NumPy's `int` has 32 or 64 bits."""
+
+_NAMES_OF_DTYPES = {
+    "float64": "float64 double float float_ f8 d", "float32": "float32 single f4 f",
+    "float16": "float16 half f2 e", "int32": "int32 intc i4 i", "int": "int int_ int64 i8",
+}  # fmt: skip
+_DTYPES = {name: dtype for dtype, names in _NAMES_OF_DTYPES.items() for name in names.split()}
+
+
+def dtype_of(value: Value) -> str:
+    """Return a type of elements such as `np.float32` as in `DTYPES`; empty if it is not known."""
+    path = value.path if isinstance(value, Library) else str(value) if isinstance(value, KernelText) else ""
+    library, _, name = path.rpartition(".")
+    if library == "torch":
+        return {"float": "float32", "double": "float64", "half": "float16"}.get(name, _DTYPES.get(name, ""))
+    return _DTYPES.get(name.lstrip("<="), "")
+
+
+def common_dtype(array: HostArray, other: Value) -> str:
+    """Return the type of the elements of an array combined with another value; empty if it is not known."""
+    dtypes = {array.dtype, other.dtype} if isinstance(other, HostArray) else {array.dtype}
+    if "float64" in dtypes:
+        return "float64"
+    is_kept = isinstance(other, HostArray | HostNumber) and array.dtype.startswith("float")
+    return array.dtype if is_kept and len(dtypes) == 1 else ""
 
 
 @dataclass
@@ -300,6 +331,8 @@ def truth(value: Value) -> bool | None:
 
 def chosen(test: Value, then: Value, other: Value) -> Value | None:
     """Return `then if test else other`, of a test that is not decided; None if the value is not known."""
+    if isinstance(then, HostArray) and isinstance(other, HostArray) and then.dtype != other.dtype:
+        then = replace(then, dtype="")
     if then == other or other is NOTHING:
         return then
     if then is NOTHING:

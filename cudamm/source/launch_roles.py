@@ -41,6 +41,12 @@ _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
 _NUMBER = "number_"
 """The beginning of the name of a number in the kernel that is a size."""
 
+_CERTAIN = 100
+"""The weight of evidence that outweighs all other."""
+
+_FACTORS = re.compile(r"\(*(?:\w+|sizeof\(element\))(?:\)* \* \(*(?:\w+|sizeof\(element\)))+\)*")
+"""A product of names and numbers."""
+
 _SMALLEST_SIZE = 16
 """The smallest number in a kernel that may be a size; smaller ones are parts of an index."""
 
@@ -92,6 +98,7 @@ class LaunchRoles:
         self.batches: set[str] = set()
         self.literal_sizes: dict[str, str] = {}
         self.scratch: frozenset[str] = frozenset()
+        self._by_memory: set[str] = set()  # the sizes whose roles are proven by the memory of A, B and C
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
 
     def find(self) -> None:
@@ -241,6 +248,13 @@ class LaunchRoles:
         in_block = self.names_of_block()
         if not names:
             names = {name: None for name in sorted(self.used_constants) if not self._is_tile(name)}
+        in_block -= self._by_memory | {
+            passed[size]
+            for parameter in self.letters
+            if parameter in self.raw_uses
+            for size, _ in self.raw_uses[parameter].strides.most_common(1)
+            if size in passed
+        }
         names = {name: None for name in names if name not in in_block} or names
         of_grid = self._names_of_grid()
         names |= {name: None for name in of_grid if roles_in_name(name) and not self._is_tile(name)}
@@ -562,8 +576,14 @@ class LaunchRoles:
         return own or name
 
     def _evidence_of_allocations(self, passed: frozenset[str]) -> dict[str, Counter[str]]:
-        """Return the evidence of the names in the sizes of the memory behind A, B and C."""
+        """Return the evidence of the names in the sizes of the memory behind A, B and C.
+
+        The three products of M, N and K, such as `rows * inner * sizeof(float)`, outweigh all other evidence.
+        """
         found: dict[str, Counter[str]] = {}
+        extents: dict[str, set[frozenset[str]]] = {
+            x: set() for x in "ABC"
+        }  # the names that each size multiplies, by matrix
         for parameter, letter in self.letters.items():
             columns = next(p.columns for p in self.parameters if p.name == parameter)
             if columns in constants(self.file):  # `float (*A)[columns]`
@@ -571,11 +591,23 @@ class LaunchRoles:
             for function, size in allocations(self.file, self.function, first_name(self.passed(parameter))):
                 kept = passed if function is self.function else frozenset()
                 number = Translation(self.file, function, kept, keeps_leaves=True).of(size)
-                for name in sorted(parse(number.text).names - {"element"}) if number else ():
-                    own = name if function is self.function else self._name_here(name, function)
+                names = sorted(parse(number.text).names - {"element"}) if number else []
+                here = [
+                    name if function is self.function else self._name_here(name, function) for name in names
+                ]
+                is_product = number is not None and _FACTORS.fullmatch(number.text) is not None
+                extents[letter].add(frozenset(here if is_product else ()))
+                for own in here:
                     if own and not self._is_tile(own):
                         self._allocated_for.setdefault(own, set()).add(letter)
                         found.setdefault(own, Counter()).update(dict.fromkeys(DIMENSIONS[letter], 2))
+        a, b, c = (
+            next(iter(of)) if len(of) == 1 else frozenset[str]() for of in map(extents.__getitem__, "ABC")
+        )
+        if len(a) == len(b) == len(c) == 2 and len(a | b | c - {""}) == len({a, b, c}) == 3:
+            self._by_memory = {*a, *b, *c}
+            for role, common in (("M", a & c), ("N", b & c), ("K", a & b)):
+                found[next(iter(common))][role] += _CERTAIN
         return found
 
     def _check_extents(self) -> None:

@@ -30,6 +30,7 @@ from cudamm.source.host_values import (
     Variables,
     chosen,
     combined,
+    common_dtype,
     constant,
     rounded_up,
     truth,
@@ -65,6 +66,9 @@ MOST_STEPS = 50_000
 LONGEST_EXPRESSION = 400
 """Number of characters of C++ for a number."""
 
+MOST_LAUNCHES = 2
+"""Number of launches by one call, with other values each, that are kept."""
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -83,7 +87,7 @@ class Interpreter:
         self.texts: list[
             Module
         ] = []  # the texts with kernels that the program gives to variables and functions
-        self.launches: dict[tuple[ast.Call, str, str], Launch] = {}  # the first of each call
+        self.launches: dict[tuple[ast.Call, str, str], list[Launch]] = {}  # the first of each call
         self.calls: list[Call] = []  # of libraries
         self.decorated: list[tuple[FunctionNode, str]] = []  # functions, with the names of their decorators
         self._lines, self._read, self._is_python_2 = program.split("\n"), read, is_python_2
@@ -400,8 +404,8 @@ class Interpreter:
                 return (*left, *right)
             case HostArray(), ast.MatMult(), _:
                 return HostArray()
-            case (HostArray() as array, _, _) | (_, _, HostArray() as array):
-                return replace(array, is_zero=False, name="")
+            case (HostArray() as array, _, other) | (other, _, HostArray() as array):
+                return replace(array, is_zero=False, name="", dtype=common_dtype(array, other))
         a, b = self.variables.number(left), self.variables.number(right)
         if self._is_python_2 and isinstance(sign, ast.Div) and a and b and a.is_whole and b.is_whole:
             sign = ast.FloorDiv()
@@ -503,7 +507,9 @@ class Interpreter:
         kernel = called if isinstance(called, Kernel) else owner if isinstance(owner, Kernel) else None
         launch = launch_of(kernel, call, self._frames) if kernel and given is not None else None
         if kernel and launch:
-            self.launches.setdefault((node, str(kernel.module.text), kernel.name), launch)
+            of_call = self.launches.setdefault((node, str(kernel.module.text), kernel.name), [])
+            if len(of_call) < MOST_LAUNCHES and launch not in of_call:
+                of_call.append(launch)
             return NOTHING
         if name in MODULES:
             made = module_of(call)

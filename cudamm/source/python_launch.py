@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cudamm.source.c_text import LAUNCHER
 from cudamm.source.host_values import (
+    DTYPES,
     Frame,
     HostArray,
     Kernel,
@@ -39,7 +40,7 @@ class Launch:
             linked: constants of the texts that a variable gives its value to, by variable.
             defined: the macros and constants of the texts.
         """
-        arrays = re.findall(r"float \*(\w+);", self.code)
+        arrays = re.findall(r"\w+ \*(\w+);", self.code)
         unread, needed = [self.code], dict[str, str]()
         while unread:
             for name in re.findall(r"[A-Za-z_]\w*", unread.pop()):
@@ -116,7 +117,7 @@ def _allocations(arguments: Sequence[Value]) -> Iterator[str]:
     for array in arguments:
         if not isinstance(array, HostArray) or not array.name:
             continue
-        yield f"float *{array.name};"
+        yield f"{DTYPES.get(array.dtype, 'void')} *{array.name};"
         size = array.size_bytes.text if array.size_bytes else ""
         if array.shape:
             size = " * ".join((*(number.text for number in array.shape), "sizeof(float)"))

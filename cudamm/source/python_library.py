@@ -11,6 +11,7 @@ from typing import cast
 
 from cudamm.source.host_values import (
     FOR_USER,
+    NOTHING,
     HostArray,
     Kernel,
     Library,
@@ -20,6 +21,7 @@ from cudamm.source.host_values import (
     Value,
     Variables,
     constant,
+    dtype_of,
     rounded_up,
 )
 from cudamm.source.python_text import LONGEST_TEXT, HostNumber, KernelText, filled, number_text, plain
@@ -41,6 +43,8 @@ same astype copy get set data_ptr contiguous cuda to float half double bfloat16 
 same from_numpy tensor squeeze view
 given In Out InOut to_gpu to_device asarray
 made zeros empty ones full rand randn random random_sample standard_normal eye identity uniform normal randint
+typed zeros empty ones array asarray ascontiguousarray asfortranarray asanyarray
+typed zeros_like empty_like ones_like pagelocked_empty pagelocked_zeros managed_empty managed_zeros
 made integers pagelocked_empty pagelocked_zeros managed_empty managed_zeros
 whole int int32 int64 uint32 uint64 int16 uint16 int8 uint8 intc uintc int_ intp c_int c_uint c_int32 c_size_t
 real float float32 float64 float16 single double c_float c_double
@@ -50,8 +54,8 @@ path abspath realpath expanduser Path resolve absolute str fspath open
 _KINDS = {(line.partition(" ")[0], name) for line in _WORDS.splitlines() for name in line.split()[1:]}
 """What functions, methods and attributes of these names return, wherever they are.
 
-The `same` array, also if the array is not known but `given` to a kernel; an array `made` of a shape; a
-`whole` or `real` number; the same `text`; the same `path`.
+The `same` array, also if the array is not known but `given` to a kernel; an array `made` of a shape, or
+`typed` by its second argument; a `whole` or `real` number; the same `text`; the same `path`.
 """
 
 _DIVISION = re.compile(r"ceil_?div|div_?ceil|cdiv|div_?up|iceil", re.IGNORECASE)
@@ -161,7 +165,14 @@ def _array_method(owner: HostArray | Unknown, call: Call) -> Value | None:
         return replace(owner, shape=_shape(call)) if isinstance(owner, HostArray) else HostArray(_shape(call))
     if call.name == "fill" and isinstance(owner, HostArray):
         owner.is_zero = is_zero(call.first)
-    return owner if ("same", call.name) in _KINDS else None
+    if ("same", call.name) not in _KINDS or not isinstance(owner, HostArray):
+        return owner if ("same", call.name) in _KINDS else None
+    is_place = isinstance(call.first, KernelText) and str(call.first).startswith(("cuda", "cpu"))
+    if call.name in ("float", "half", "double", "bfloat16"):  # of a tensor
+        return replace(owner, dtype=dtype_of(Library(f"torch.{call.name}")))
+    if "dtype" in call.keywords or (call.name in ("astype", "to", "view") and not is_place):
+        return replace(owner, dtype=dtype_of(call.argument(0, "dtype")))
+    return owner
 
 
 def is_zero(value: Value) -> bool:
@@ -209,14 +220,36 @@ def _array(call: Call) -> HostArray | Unknown | None:
     if name == "mem_alloc":
         return HostArray(size_bytes=call.variables.number(first))
     if {("same", name), ("real", name)} & _KINDS and isinstance(first, HostArray):
-        return replace(first, is_zero=first.is_zero and name != "Out")
+        dtype = dtype_of(Library(name)) if ("real", name) in _KINDS else _dtype(call, first.dtype)
+        return replace(first, is_zero=first.is_zero and name != "Out", dtype=dtype)
     if ("given", name) in _KINDS and isinstance(first, Unknown | Library):
         return first if isinstance(first, Unknown) else Unknown(first.path)
     if name.endswith("_like") and isinstance(first, HostArray | Unknown):
-        return HostArray(call.variables.shape_of(first), is_zero=name == "zeros_like")
+        dtype = _dtype(call, first.dtype if isinstance(first, HostArray) else "")
+        return HostArray(call.variables.shape_of(first), is_zero=name == "zeros_like", dtype=dtype)
     if ("made", name) in _KINDS:
-        return HostArray(_shape(call), is_zero=name.endswith("zeros"))
-    return HostArray() if name in ("array", "tensor", "arange", "linspace") else None
+        return HostArray(_shape(call), is_zero=name.endswith("zeros"), dtype=_dtype(call, _usual_dtype(call)))
+    is_array = name in ("array", "tensor", "arange", "linspace")
+    return HostArray(dtype=_dtype(call, "")) if is_array else None
+
+
+def _dtype(call: Call, usual: str) -> str:
+    """Return the type of elements that a call names, as in `DTYPES`; if it names none, the usual one."""
+    place = 2 if call.name == "full" else 1 if ("typed", call.name) in _KINDS else len(call.arguments)
+    named = call.argument(place, "dtype")
+    is_extent = isinstance(named, HostNumber)  # `torch.zeros(n, n)`
+    return usual if named is None or named is NOTHING or is_extent else dtype_of(named)
+
+
+def _usual_dtype(call: Call) -> str:
+    """Return the type of the elements of an array that a call makes and names no type for."""
+    owner, name = call.owner, call.name
+    library = owner.path.partition(".")[0] if isinstance(owner, Library) else ""
+    is_generator = isinstance(owner, Unknown) and re.search(r"\b(default_rng|RandomState)\(", owner.what)
+    if name in ("randint", "integers"):
+        return "int" if library in ("numpy", "cupy") or is_generator else ""
+    is_usual = library in ("numpy", "cupy") or is_generator or (library == "pycuda" and name == "zeros")
+    return "float64" if is_usual and name != "full" else ""
 
 
 def _shape(call: Call) -> tuple[HostNumber, ...] | None:
@@ -274,9 +307,12 @@ def _enumerated(call: Call) -> tuple[Value, ...] | None:
 
 
 def _cleared(call: Call) -> None:
-    """Note whether a copy or a `memset` fills an array with zeros."""
+    """Note whether a copy or a `memset` fills an array with zeros, and the type of what is copied."""
     if isinstance(call.first, HostArray) and len(call.arguments) > 1:
-        call.first.is_zero = is_zero(call.arguments[1])
+        given = call.arguments[1]
+        call.first.is_zero = is_zero(given)
+        dtype = given.dtype if isinstance(given, HostArray) else ""
+        call.first.dtype = dtype if call.first.dtype in ("", dtype) else ""
 
 
 MOST_ELEMENTS = 8

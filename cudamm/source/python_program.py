@@ -111,12 +111,13 @@ class _Program:
         for text in texts:
             placement.add_text(text, constants if text is texts[0] else {})
         kernels = {name for text in texts for name in kernels_in(str(text))}
-        for launch in sorted(self.followed.launches.values(), key=lambda launch: launch.line):
-            if function_of(launch.kernel.name) in kernels and str(launch.kernel.module.source) in map(
-                str, texts
-            ):
-                code = launch.function(self.followed.variables, linked, defined)
-                placement.add(f"{code}\n", launch.line, "")
+        for launches in sorted(self.followed.launches.values(), key=lambda of_call: of_call[0].line):
+            kernel = launches[0].kernel
+            if function_of(kernel.name) in kernels and str(kernel.module.source) in map(str, texts):
+                code = " ".join(
+                    launch.function(self.followed.variables, linked, defined) for launch in launches
+                )
+                placement.add(f"{code}\n", launches[0].line, "")
         return placement.source()
 
     def _modules(self) -> list[Module]:

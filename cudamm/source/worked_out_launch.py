@@ -16,9 +16,11 @@ from dataclasses import dataclass, field, replace
 from cudamm.source.around_launch import conditions_of, is_filled, is_from_elsewhere, required_multiples
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
+from cudamm.source.c_text import LAUNCHER
 from cudamm.source.expression import SCRATCH, evaluated, parse, split_at_commas
 from cudamm.source.fitting_launch import FittingLaunch
 from cudamm.source.host_code import LaunchStatement, first_name, launches, size_name
+from cudamm.source.host_values import DTYPES
 from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
@@ -59,6 +61,7 @@ class WorkedOutLaunch:
         suggestion: arguments, threads and a grid that may fit the kernel.
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
+        type_conflict: which array has elements of another type than the kernel takes; empty for none.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -72,6 +75,7 @@ class WorkedOutLaunch:
     program_size: tuple[int, int, int] | None = None
     assumptions: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    type_conflict: str = ""
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -113,11 +117,19 @@ def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> t
             launch = _Launch(file, statement, kernel).worked_out()
             if known is None or launch.doubts < known.doubts:
                 found[statement.kernel] = launch
-    with_others = (
-        replace(launch, others=tuple(place for place in ways[name].values() if place != launch.place))
-        for name, launch in found.items()
-    )
+    with_others = (replace(launch, others=_others(launch, ways[name])) for name, launch in found.items())
     return tuple(sorted(with_others, key=lambda launch: launch.line))
+
+
+def _others(launch: WorkedOutLaunch, ways: Mapping[str, str]) -> tuple[str, ...]:
+    """Return `WorkedOutLaunch.others`.
+
+    Args:
+        ways: the place of each way to launch the kernel.
+    """
+    places = list(ways.values())
+    here = [f"{launch.place} with other values"] if places.count(launch.place) > 1 else []
+    return (*here, *(place for place in places if place != launch.place))
 
 
 def launching_functions(source: str) -> list[str]:
@@ -199,7 +211,27 @@ class _Launch:
             self._suggestion(fields.get("threads", "")) | self._suggested_arguments(),
             self._program_size(),
             tuple(self.assumed.values()),
+            type_conflict=self._type_conflict(),
         )
+
+    def _type_conflict(self) -> str:
+        """Return which array of a Python program has elements of another type than the kernel's parameter."""
+        if self.function.name != LAUNCHER:
+            return ""  # a compiler has compared the types
+        given = self.statement.arguments
+        for name, parameter, argument in zip(
+            self.kernel.parameter_names, self.kernel.parameters, given, strict=False
+        ):
+            declared = text_of(parameter.child_by_field_name("type")).removeprefix("__")
+            passed = self.function.types.get(text_of(argument), "")
+            dtypes = {c_type: dtype for dtype, c_type in DTYPES.items()}
+            is_pointer = any(all_of(parameter, "pointer_declarator", "array_declarator"))
+            is_known = is_pointer and passed in dtypes and declared in dtypes and passed != declared
+            if is_known and not {passed, declared} <= {"int", "long"}:
+                array = f"the array {text_of(argument)} has elements of the type {dtypes[passed]}"
+                cure = f"convert it, as with astype(np.{dtypes[declared]})"
+                return f"{array}, and {self.kernel.name} takes “{declared} *{name}”: {cure}"
+        return ""
 
     def _program_size(self) -> tuple[int, int, int] | None:
         """Return M, N and K in the program; None if one is not known."""

@@ -43,7 +43,7 @@ from cudamm.devices.observe import TIMEOUT_S, Watch, observe, overrun_of_variabl
 from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError, UnfinishedError
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
-from cudamm.execution.usual_causes import TOO_FEW_BLOCKS
+from cudamm.execution.usual_causes import FEW_BLOCKS
 from cudamm.execution.where_right import where_right
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
@@ -541,7 +541,7 @@ def _result(
 
 def _of_one_grid(errors: Sequence[Mistake]) -> Sequence[Mistake]:
     """Return mistakes in which an empty grid is one with too few blocks, if there is such a mistake."""
-    few = next((mistake for mistake in errors if mistake.message.startswith(TOO_FEW_BLOCKS)), None)
+    few = next((mistake for mistake in errors if mistake.message.startswith(FEW_BLOCKS)), None)
     empty = [mistake for mistake in errors if mistake.message.startswith("cannot be launched: the grid is")]
     if few is None or not empty:
         return errors

@@ -165,7 +165,7 @@ def unwritten_part(
         shape = len(rows), len(columns)
         uncovered = _uncovered(run.plan, shape, (last_row, last_column), is_right_with)
         is_too_small = uncovered.startswith(FEW_BLOCKS)
-        return uncovered + " (the number is rounded down)" * (is_too_small and rounds_down)
+        return uncovered + " (their number rounded down; it has to be rounded up)" * (is_too_small and rounds_down)
     in_tile = _period(rows), _period(columns)
     if all(in_tile):
         (row_part, row_tile), (column_part, column_tile) = in_tile  # type: ignore[misc]

@@ -497,7 +497,7 @@ class _Changes:
             is_tile = right in self._tiles or right.isdigit()
             if _sign(node) == "/" and left in self._sizes and is_tile:
                 new = _replaced(site.node, {node: f"({left} + {right} - 1) / {right}"})
-                mistake = "the number of tiles is rounded down, so that the last part of a tile is left out"
+                mistake = "the sums end too early, as the number of tiles is rounded down"
                 yield dataclasses.replace(self._change(site, new, mistake, 1), is_condition=True)
         if site.kind == "condition" and site.node.parent and site.node.parent.type == "for_statement":
             limit = site.node.child_by_field_name("right")

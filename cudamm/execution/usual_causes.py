@@ -164,8 +164,9 @@ def unwritten_part(
             return ""
         shape = len(rows), len(columns)
         uncovered = _uncovered(run.plan, shape, (last_row, last_column), is_right_with)
-        is_too_small = uncovered.startswith(FEW_BLOCKS)
-        return uncovered + " (their number rounded down; it has to be rounded up)" * (is_too_small and rounds_down)
+        if rounds_down and uncovered.startswith(FEW_BLOCKS):
+            uncovered += " (their number rounded down; it has to be rounded up)"
+        return uncovered
     in_tile = _period(rows), _period(columns)
     if all(in_tile):
         (row_part, row_tile), (column_part, column_tile) = in_tile  # type: ignore[misc]

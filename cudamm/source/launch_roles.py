@@ -48,6 +48,9 @@ _TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
 """The flat name of `A.size(0)` and `A.sizes()[0]`, with the tensor and the dimension."""
 _WHOLE = re.compile(r"\b(int|unsigned|long|short|u?int\d+_t|size_t|ptrdiff_t)\b")
 
+_ARRAY_OF_SIZES = re.compile("shape|stride|dim|size", re.IGNORECASE)
+"""What the name of an array of sizes, or of row lengths, contains."""
+
 _BY_COLUMN = re.compile(r"col(umn)?[-_ ]?major|cublas", re.IGNORECASE)
 """What a program mentions that passes B and A on purpose, because its matrices lie column by column."""
 
@@ -145,6 +148,12 @@ class LaunchRoles:
         letters = self._three_letters(names, written)
         pointers = f"{self.kernel.name} has more than three pointers: {', '.join(names)}"
         if not letters:
+            arrays = [n for n in names if _ARRAY_OF_SIZES.search(n) and _WHOLE.search(self._declaration(n))]
+            if arrays:
+                named = f"{self.kernel.name} takes arrays of sizes or strides: {', '.join(arrays)}"
+                raise NoProduct(
+                    f"{named}; write a kernel that takes the sizes as numbers, as in “int M, int N, int K”"
+                )
             raise NoProduct(pointers)
         read = [name for name in names if name not in letters and name not in written]
         if not read:

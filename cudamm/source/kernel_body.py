@@ -207,7 +207,8 @@ class KernelBody:
         """Return the sizes that are widths of tiles in the indices of three matrices.
 
         Such a size multiplies only numbers of blocks and of tiles, or divides another size, and the rows of
-        each matrix have another length. Neither a row nor a column is compared with it.
+        each matrix have another length. Neither a row nor a column is compared with it, and no loop over
+        tiles ends at it.
         """
         uses = [use for name, use in self.uses().items() if name in matrices]
         bounds = [
@@ -215,6 +216,7 @@ class KernelBody:
             for variable, size in self.loop_bounds()
         ]
         extents = {size for _, size in self.checks()} | {size for size, used in bounds if sum(used) > 1}
+        extents |= {loop.size for loop in self.tile_loops()}
         found = set[str]()
         for size in self.sizes - extents:
             tiles = self._counters_of_tiles(size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.selection import Selection
 from cudamm.kernels.variant import Variant
+from cudamm.source.c_text import without_comments
 
 _TRIED_EDGES = (128, 256)
 """Edges of the square matrices on which a launch is tried; usual tiles divide them."""
@@ -49,11 +51,14 @@ def tried(error: MissingLaunchError, selection: Selection) -> MissingLaunchError
                         return error
                     if result.status == "failed":
                         size = f"{edge}x{edge}x{edge}"
-                        return (
-                            error.without_suggestion()
-                            if result.verdict.max_error is None
-                            else error.doubted(size)
-                        )
+                        is_doubtful = result.verdict.max_error is not None and _covers_all_axes(variant)
+                        return error.doubted(size) if is_doubtful else error.without_suggestion()
     except CudammError:
         pass
     return error.without_suggestion()
+
+
+def _covers_all_axes(variant: Variant) -> bool:
+    """Return whether a variant's grid has an extent for each number of a block that its kernel uses."""
+    axes = re.findall(r"\bblockIdx\s*\.\s*([xyz])", without_comments(variant.method.source))
+    return all("xyz".index(axis) < len(variant.method.grid) for axis in axes)

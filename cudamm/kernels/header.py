@@ -436,7 +436,7 @@ def _element_type(
     )
 
 
-_NOT_SUPPORTED = re.compile(r"(?:__)?half2|(?:__)?nv_bfloat162|__nv_fp[468]\w*")
+_NOT_SUPPORTED = re.compile(r"__nv_fp[468]\w*")
 """Types of CUDA's headers that no element type of cudamm has, unless `_element_type` knows the type."""
 
 

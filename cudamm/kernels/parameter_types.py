@@ -164,7 +164,7 @@ def matrix_types(source: str, entry: str, arguments: Sequence[str]) -> list[str]
     """Return the C types of the elements of A, B and C, without repetitions.
 
     A type that the file names otherwise is replaced by its own name: `real` by `double`. Several elements at
-    once, as in `float4 *`, count as their element.
+    once, as in `float4 *` and `half2 *`, count as their element.
 
     Args:
         arguments: the arguments of the kernel `entry`, of which some are A, B and C.
@@ -192,6 +192,7 @@ def _pointed(types: _Types, text: str) -> str:
     name = " ".join(types.resolved(_type_words(declared, types)))
     vector = re.fullmatch(r"(u?(?:char|short|int|long|longlong)|float|double)[1-4]", name)
     name = vector[1].replace("longlong", "long long") if vector else name
+    name = re.sub(r"^((?:__)?half|(?:__)?nv_bfloat16)2$", r"\1", name)
     known = {"f": "float", "d": "double", "i": "int", TENSOR_MAP_LETTER: ""}
     return known.get(_resolve(types.named, name.split(), None), name)
 

@@ -298,7 +298,7 @@ def condition_of_increment(node: Node) -> Node | None:
 
 def flat_name(node: Node) -> str:
     """Return the name of a variable, `d_m` for `d.m` and `d.m()`, and `dims_0` for `dims[0]`."""
-    return re.sub(r"\W+", "_", text_of(node)).strip("_")
+    return re.sub(r"\W+", "_", re.sub(r"^\W+|\W+$", "", text_of(node)))
 
 
 def is_getter(node: Node) -> bool:

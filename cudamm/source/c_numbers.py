@@ -228,7 +228,7 @@ class Translation:
         if not is_local and name in self.file.constants:
             return self.extents(self.file.constants[name])
         if function is None or not function.has_extents(name):
-            number = self._name(re.sub(r"\W+", "_", name).strip("_"))
+            number = self._name(re.sub(r"\W+", "_", name))
             return [number] if number else None
         value, assigned = function.values.get(name), function.assigned_extents(name)
         if value is None and not assigned:  # a parameter

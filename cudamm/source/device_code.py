@@ -8,6 +8,7 @@ and so on. `device_code` keeps these, and replaces the others by spaces, so that
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -49,6 +50,11 @@ _LIBRARY = re.compile(
 )
 """Headers of libraries that only host code calls."""
 
+_HOST_METHOD = re.compile(r"<<<|\bcuda[A-Z]\w*\s*\(|\bstd\s*::")
+"""What a method of the host contains: a launch, a call of CUDA's functions, or a name of the C++ library."""
+
+_ACCESS = re.compile(r"(?:\s*(?:public|private|protected)\s*:(?!:))*")
+
 _SCOPE = re.compile(r"(?:^|[\s;}])(?:(?:inline\s+)?namespace\b([\w\s:]*)|extern\s*)$")
 _ARGUMENTS = frozenset(
     {"bool", "char", "double", "float", "int", "long", "short", "unsigned", "void", "true", "false"}
@@ -76,6 +82,7 @@ class _Declaration:
         uses: the names that occur in it.
         scope: the namespaces that it is in, as in `outer::inner::`.
         is_host_code: whether it is a function or a variable that device code cannot use.
+        host_methods: the places of the methods of a class that device code cannot contain.
     """
 
     start: int
@@ -84,6 +91,7 @@ class _Declaration:
     uses: frozenset[str]
     scope: str = ""
     is_host_code: bool = False
+    host_methods: tuple[tuple[int, int], ...] = ()
 
 
 def compiled_code(source: str, entry: str) -> str:
@@ -95,7 +103,7 @@ def compiled_code(source: str, entry: str) -> str:
     """
     includes = list(_INCLUDE.finditer(without_comments(source)))
     calls_libraries = any(_LIBRARY.match(include[1]) for include in includes)
-    if not calls_libraries and not any(d.is_host_code for d in _declarations(source)):
+    if not calls_libraries and not any(d.is_host_code or d.host_methods for d in _declarations(source)):
         return source
     unneeded = [
         include.span()
@@ -180,7 +188,8 @@ def device_code(source: str, entry: str) -> str:
                     unread += declaration.uses
     if not any("__global__" in d.uses and function_of(entry) in d.names for d in needed):
         return source  # it is written in a way that is not understood here
-    left_out = _blanked_at(source, [(d.start, d.end) for d in declarations if d not in needed])
+    places = ([(d.start, d.end)] if d not in needed else d.host_methods for d in declarations)
+    left_out = _blanked_at(source, itertools.chain(*places))
     # An #if may begin before a declaration and end in it.
     parts, position = [], 0
     for directive in DIRECTIVE.finditer(without_comments_and_literals(source)):
@@ -361,9 +370,28 @@ def _declaration(text: str, start: int, scope: str, known: _Words) -> _Declarati
         # A typedef names its type after the body; an enum names its values in it.
         _, bracket, rest = text.partition("{")
         names = [*words, *_WORD.findall(rest if "enum" in words else _outside(bracket + rest, "{}"))]
-        return _Declaration(start, end, frozenset(names) - _TYPES, uses, scope)
+        methods = tuple(_host_methods(text, end - len(text), known))
+        return _Declaration(start, end, frozenset(names) - _TYPES, uses, scope, host_methods=methods)
     is_host_code = not is_on_device and known.constant.isdisjoint(words)
     return _Declaration(start, end, frozenset(_VARIABLE.findall(head)), uses, scope, is_host_code)
+
+
+def _host_methods(text: str, start: int, known: _Words) -> Iterator[tuple[int, int]]:
+    """Yield the places of the methods in the text of a class that are for the host alone.
+
+    Args:
+        start: place of the text in the source.
+    """
+    bracket = text.find("{") + 1
+    for first, last, _ in _places(text[bracket:], ()) if bracket and _HOST_METHOD.search(text) else ():
+        first, last = bracket + first, bracket + last
+        access = _ACCESS.match(text, first, last)
+        first = access.end() if access else first
+        method = text[first:last]
+        usable = known.on_device | known.constant - {"const"}
+        is_on_device = not usable.isdisjoint(_WORD.findall(_head(method)))
+        if "{" in method and _is_function(method) and not is_on_device and _HOST_METHOD.search(method):
+            yield start + first, start + last
 
 
 def _outside(text: str, brackets: str) -> str:

@@ -7,7 +7,7 @@ import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
@@ -202,6 +202,60 @@ class KernelBody:
                 is_whole_range = step and number.text in (*ends, f"({size} - {step.text})")
                 if step and is_whole_range and not step.text.startswith(("blockDim", "gridDim")):
                     yield TileLoop(size, step.text)
+
+    def tile_widths(self, matrices: Collection[str]) -> frozenset[str]:
+        """Return the sizes that are widths of tiles in the indices of three matrices.
+
+        Such a size multiplies only numbers of blocks and of tiles, or divides another size, and the rows of
+        each matrix have another length. Neither a row nor a column is compared with it, and no loop over
+        tiles ends at it.
+        """
+        uses = [use for name, use in self.uses().items() if name in matrices]
+        bounds = [
+            (size, [variable in use.added | use.multiplied for use in uses])
+            for variable, size in self.loop_bounds()
+        ]
+        extents = {size for _, size in self.checks()} | {size for size, used in bounds if sum(used) > 1}
+        extents |= {loop.size for loop in self.tile_loops()}
+        found = set[str]()
+        for size in self.sizes - extents:
+            tiles = self._counters_of_tiles(size)
+            multiplied = [
+                {name for name in self._varying([term]) - tiles if not name.startswith("blockIdx")}
+                for use in uses
+                for term in use.terms
+                if size in term
+            ]
+            lengths = [
+                {name for term in use.terms if self._varying([term]) for name in (term & self.sizes) - {size}}
+                for use in uses
+            ]
+            is_width = self._divides_other_size(size) or any(
+                size in term and term & self.sizes - {size} <= of_rows
+                for use, of_rows in zip(uses, lengths, strict=True)
+                for term in use.terms
+            )
+            if all(lengths) and is_width and not any(multiplied):
+                found.add(size)
+        return frozenset(found)
+
+    def _divides_other_size(self, divisor: str) -> bool:
+        translated = map(self._translation.of, all_of(self.function.node, "binary_expression"))
+        found = (re.fullmatch(rf"\((.*) // {divisor}\)", number.text) for number in translated if number)
+        return any(match and self.sizes & _names(match[1]) - {divisor} for match in found)
+
+    def _counters_of_tiles(self, width: str) -> set[str]:
+        """Return the variables of loops over tiles: `t` of `t < K / width` and of `t * width < K`."""
+        found = set[str]()
+        for loop in all_of(self.function.node, *_LOOPS):
+            condition = next(all_of(loop.child_by_field_name("condition") or loop, "binary_expression"), None)
+            sides = (condition.child_by_field_name(side) if condition else None for side in ("left", "right"))
+            left, right = map(self._translation.of, sides)
+            if left and right and re.search(rf"/ {width}\b", right.text):
+                found |= _names(left.text)
+            for term in terms(left.text) if left else ():
+                found |= term - {width} if width in term else set()
+        return found - self.sizes
 
     def _begins_around(self, node: Node) -> dict[str, Number]:
         """Return the begins of the loops around a node, the inner loop's of several variables of a name."""

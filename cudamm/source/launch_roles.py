@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -53,6 +53,9 @@ _SMALLEST_SIZE = 16
 _TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
 """The flat name of `A.size(0)` and `A.sizes()[0]`, with the tensor and the dimension."""
 _WHOLE = re.compile(r"\b(int|unsigned|long|short|u?int\d+_t|size_t|ptrdiff_t)\b")
+
+_ARRAY_OF_SIZES = re.compile("shape|stride|dim|size", re.IGNORECASE)
+"""What the name of an array of sizes, or of row lengths, contains."""
 
 _BY_COLUMN = re.compile(r"col(umn)?[-_ ]?major|cublas", re.IGNORECASE)
 """What a program mentions that passes B and A on purpose, because its matrices lie column by column."""
@@ -152,6 +155,12 @@ class LaunchRoles:
         letters = self._three_letters(names, written)
         pointers = f"{self.kernel.name} has more than three pointers: {', '.join(names)}"
         if not letters:
+            arrays = [n for n in names if _ARRAY_OF_SIZES.search(n) and _WHOLE.search(self._declaration(n))]
+            if arrays:
+                named = f"{self.kernel.name} takes arrays of sizes or strides: {', '.join(arrays)}"
+                raise NoProduct(
+                    f"{named}; write a kernel that takes the sizes as numbers, as in “int M, int N, int K”"
+                )
             raise NoProduct(pointers)
         read = [name for name in names if name not in letters and name not in written]
         if not read:
@@ -211,14 +220,23 @@ class LaunchRoles:
 
     def body(self, sizes: Iterable[str]) -> KernelBody:
         """Return the kernel's body, in which some names may be sizes."""
+        return self._body(sizes, self.tile_widths)
+
+    def _body(self, sizes: Iterable[str], widths: frozenset[str]) -> KernelBody:
         pointers = tuple(p.name for p in self.parameters if p.is_pointer)
-        fixed = {*template_parameters(self.kernel), *constants(self.file)}
-        return KernelBody(self.file, self.kernel, pointers, frozenset(sizes), frozenset(fixed))
+        fixed = widths.union(template_parameters(self.kernel), constants(self.file))
+        return KernelBody(self.file, self.kernel, pointers, frozenset(sizes) - widths, fixed)
 
     @functools.cached_property
     def raw_uses(self) -> dict[str, MatrixUse]:
         """Return how the kernel uses its pointers if every whole number may be a size."""
-        return self.body(p.name for p in self.parameters if p.is_whole_number).uses()
+        return self._body((p.name for p in self.parameters if p.is_whole_number), frozenset()).uses()
+
+    @functools.cached_property
+    def tile_widths(self) -> frozenset[str]:
+        """Return the parameters that are widths of tiles in the kernel, whatever their names are."""
+        sizes = (p.name for p in self.parameters if p.is_whole_number and not p.is_scale)
+        return self._body(sizes, frozenset()).tile_widths(self.letters)
 
     def _find_sizes(self) -> None:
         """Find which names of the host code, and which constants of the file, are M, N and K."""
@@ -226,7 +244,7 @@ class LaunchRoles:
         for parameter in self.parameters:
             if parameter.is_whole_number and not parameter.is_scale:
                 name = size_name(self.function, self.passed(parameter.name))
-                if self._is_edge_of_blocks(parameter.name):
+                if parameter.name in self.tile_widths or self._is_edge_of_blocks(parameter.name):
                     continue
                 if name and not self._is_tile(name) and not self._is_product_of_sizes(name):
                     passed[parameter.name] = name
@@ -315,7 +333,7 @@ class LaunchRoles:
                 both = f"{size} is not {min(inner)}, and {self.kernel.name} uses both"
                 raise UnknownLaunch(f"{both}; cudamm's matrices have one size")
 
-    def _numbers_as_sizes(self, sizes: Iterable[str]) -> dict[str, str]:
+    def _numbers_as_sizes(self, sizes: Collection[str]) -> dict[str, str]:
         """Return the roles of numbers that are sizes in the kernel, as in `for (k = 0; k < 96; k++)`."""
         if not all(p.is_pointer for p in self.parameters if p.name in self.letters):
             return {}
@@ -326,14 +344,20 @@ class LaunchRoles:
         a, b, c = (uses[letter] for letter in "ABC")
         along_k = (a.multiplied | a.added) & (b.multiplied | b.added) - c.multiplied - c.added
         found: dict[str, str] = {}
-        for variable, bound in body.loop_bounds():
-            steps_by = [term for term in a.terms if bound in term and variable not in term]
-            if bound in named and variable in along_k and steps_by:
-                found[bound] = "K"
-        found |= {name: "N" for name in named for k in along_k if {name, k} in b.terms}
+        if not c.multiplied:  # the names along K are those that C lacks
+            return found
+        kept = frozenset(sizes)
+        if not any(term & kept for term in a.terms):  # else the length of A's rows is no number
+            of_rows = [term for term in a.terms if term & c.multiplied]
+            for variable, bound in body.loop_bounds():
+                if bound in named and variable in along_k and of_rows and all(bound in t for t in of_rows):
+                    found[bound] = "K"
+        if not any(term & kept for term in b.terms):
+            found |= {name: "N" for name in named for k in along_k if {name, k} in b.terms}
         for varying, bound in body.checks():
             for role, along, other in (("M", c.multiplied, c.added), ("N", c.added, c.multiplied)):
-                if bound in named and varying and varying <= along and not varying <= other:
+                of_blocks = {name for name in along if name.startswith("blockIdx")}
+                if bound in named and varying and of_blocks <= varying <= along and not varying <= other:
                     found.setdefault(bound, role)
         return found
 

@@ -304,6 +304,9 @@ def _member_of(
             value = _returned_member(file, callee, member)
             if value:
                 return _bound_number(file, function, callee, value, arguments, levels - 1)
+            base = _returned_argument(callee, arguments)
+            if base:
+                return _own_value(file, function, f"{base}_{member}", levels - 1)
         return None
     if given.type == "compound_literal_expression":
         inner = given.child_by_field_name("value")
@@ -352,6 +355,18 @@ def _returned_member(file: SourceFile, callee: Function, member: str) -> Node | 
     struct = text_of(callee.node.child_by_field_name("type")).split()[-1:]
     members = members_of_structs(file).get(struct[0] if struct else "", ())
     return listed_member(value, [m.lstrip("*") for m in members], member)
+
+
+def _returned_argument(callee: Function, arguments: Node) -> str:
+    """Return the name of the argument of which a function returns a copy; empty if it returns another struct.
+
+    The function may change the copy's pointers: its other members are looked up before.
+    """
+    returned = list(all_of(callee.node, "return_statement"))
+    value = returned[0].named_children[0] if len(returned) == 1 and returned[0].named_children else None
+    name = text_of(seen_from(callee, returned[0]).first_values.get(text_of(value)) or value) if value else ""
+    place = callee.parameter_names.index(name) if name in callee.parameter_names else -1
+    return _base_name(arguments.named_children[place]) if 0 <= place < arguments.named_child_count else ""
 
 
 def _filled_by_call(

@@ -50,6 +50,11 @@ def launch_of(program: str) -> object:
         ("", "Plain s = made(30, 20, 10);", "s."),
         ("", "Plain s; fill(&s, 10);", "s."),
         ("", "Plain t; fill(&t, 10); Plain s = t;", "s."),
+        (
+            "Plain moved(const Plain p) { Plain d = p; return d; }",
+            "Plain t; fill(&t, 10); Plain s = moved(t);",
+            "s.",
+        ),
         ("", "Plain s; s.k = 10; s.m = 3 * s.k; s.n = 2 * s.k;", "s."),
         ("Plain s = {30, 20, 10};", "", "s."),
         ("void setup() { m = 30; n = 20; k = 10; }", "setup();", ""),

@@ -43,6 +43,9 @@ AFTER_READING: Barrier = "after reading"
 
 BLOCK_LIKE_TILE = "let the block have as many threads in x and y as the tile has columns and rows"
 
+WITHIN_VARIABLE = "keep the index within the variable: the thread's other variables lie beside it"
+"""The cure of an access beside a thread's local variable."""
+
 OR_PADDED = ", or have the matrices padded ("
 """The part of a cure that changes the launch, up to the condition."""
 
@@ -133,10 +136,15 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
     """Return each mistake once: errors before advice, otherwise in the order in which they were found.
 
     Races that one barrier would end are one mistake. So are the indices outside of one array, or of all
-    tiles that are smaller than the block, and the bank conflicts of one array.
+    tiles that are smaller than the block, and the bank conflicts of one array. An access outside of a matrix
+    in the line of one beside a local variable follows from the same index.
     """
+    mistakes = list(mistakes)
+    beside_variable = {(m.file, m.line) for m in mistakes if m.cure == WITHIN_VARIABLE}
     merged_mistakes: dict[tuple[object, ...], Mistake] = {}
     for mistake in mistakes:
+        if is_outside_of_matrix(mistake) and (mistake.file, mistake.line) in beside_variable:
+            continue
         earlier = merged_mistakes.get(mistake._identity)
         if earlier is None:
             merged_mistakes[mistake._identity] = mistake
@@ -654,8 +662,7 @@ def overrun(watched: WatchedLaunch, fault: Fault) -> Mistake:
         last = variable_bytes // size - 1
         has = f"the elements 0 to {last} of {size} bytes each" if last else f"{size} bytes"
         place = f"element {fault.offset_bytes // size} of {variable}, which has {has}{declared}"
-    cure = "keep the index within the variable: the thread's other variables lie beside it"
-    mistake = _element_mistake(watched, "out-of-bounds", fault, f"{access} {place}", cure)
+    mistake = _element_mistake(watched, "out-of-bounds", fault, f"{access} {place}", WITHIN_VARIABLE)
     return dataclasses.replace(mistake, element="")
 
 

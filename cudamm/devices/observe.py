@@ -181,13 +181,14 @@ def overrun_of_variable(
     a: Matrix,
     b: Matrix,
     *,
+    blocks: Sequence[int] | None = None,
     c: Matrix | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> Fault | None:
     """Launch a kernel once, and return the first access beside a thread's local variables; None if none is.
 
     Args:
-        a, b, c, timeout_s: as for `observe`.
+        a, b, blocks, c, timeout_s: as for `observe`.
 
     Raises:
         KernelError: the program does not compile so.
@@ -200,6 +201,8 @@ def overrun_of_variable(
             run.fill_output()
         else:
             run.load_output(c)
+        if blocks is not None:
+            run.ask(f"blocks {' '.join(map(str, blocks))}")
         try:
             run.ask(run.launch_command())
         except KernelError as error:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_name
+from cudamm.analysis.overlapping_arrays import Overlap, overlap_of
 from cudamm.analysis.proven_cause import WITHIN_MATRIX, ProvenCause
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
@@ -42,6 +43,9 @@ AFTER_READING: Barrier = "after reading"
 """Of a loop whose end lacks a barrier: the lines are those of the next iteration's write and of the read."""
 
 BLOCK_LIKE_TILE = "let the block have as many threads in x and y as the tile has columns and rows"
+
+BEHIND_OTHER = "let the second array begin behind the first"
+"""The beginning of the cure of two arrays that overlap."""
 
 WITHIN_VARIABLE = "keep the index within the variable: the thread's other variables lie beside it"
 """The cure of an access beside a thread's local variable."""
@@ -313,6 +317,11 @@ def errors_of(
         for f in faults
         if not (_belongs_to_race(watched, f) or (explained and f.kind == "race" and f.space == "global"))
     ]
+    found = ((fault, overlap_of(fault, observation, program)) for fault in faults)
+    overlap = next(((fault, arrays) for fault, arrays in found if arrays is not None), None)
+    if overlap is not None:  # what else was seen in shared memory follows from it
+        others = [f for f in faults if f.space != "shared" or f.kind not in ("race", "uninitialised")]
+        return [_overlapping(watched, *overlap), *(_FAULTS[fault.kind](watched, fault) for fault in others)]
     mistakes = [_FAULTS[fault.kind](watched, fault) for fault in faults]
     if observation.ended and kinds.isdisjoint(("divergent-barrier", "crash", "index", "nan")):
         mistakes.append(crash(watched, Fault("crash", message=observation.ended)))
@@ -597,6 +606,34 @@ def out_of_bounds(watched: WatchedLaunch, fault: Fault) -> Mistake:
 
 def _beyond_array(watched: WatchedLaunch, fault: Fault, message: str) -> Mistake:
     return _element_mistake(watched, "out-of-bounds", fault, message, "")
+
+
+def _overlapping(watched: WatchedLaunch, fault: Fault, arrays: Overlap) -> Mistake:
+    """Describe two arrays in shared memory of which the second begins within the first."""
+    first, second = arrays.first, arrays.second
+    element_bytes = _element_bytes(watched, arrays.first_type)
+    elements = arrays.used_bytes // element_bytes if element_bytes else 0
+    used = f"{arrays.used_bytes:,} bytes" + (f", {elements:,} elements," if elements else "")
+    lines = sorted((fault.line, fault.other_line))
+    if arrays.begins:
+        where = f"overlap in {fault.array}: {second} begins at {arrays.begins}"
+    else:
+        where = "begin at the same address, as all extern __shared__ arrays of a kernel do"
+    message = (
+        f"the arrays {first} and {second} {where}, and the kernel uses {used} of {first}; lines {lines[0]} and "
+        f"{lines[1]} both write {watched.element(fault)}"
+    )
+    if arrays.of_one_type and elements and arrays.begins:
+        cure = f"{BEHIND_OTHER}: {second} = {first} + {elements}, or later"
+    else:
+        cure = f"{BEHIND_OTHER}: {second} has to be a pointer, {arrays.used_bytes:,} bytes or more behind {first}"
+    return watched.mistake("out-of-bounds", message, cure, arrays.line, arrays.file, array=fault.array)
+
+
+def _element_bytes(watched: WatchedLaunch, c_type: str) -> int:
+    """Return the size of a type; 0 if it is not known."""
+    sizes = {"char": 1, "half": 2, "__half": 2, "__nv_bfloat16": 2, "float": 4, "int": 4, "double": 8}
+    return sizes.get(c_type, watched.program.element.size_bytes if c_type in ("T", "element") else 0)
 
 
 def _distance(watched: WatchedLaunch, fault: Fault) -> str:
@@ -889,7 +926,7 @@ def may_follow_from_another(mistakes: Sequence[Mistake], program: Program) -> bo
 
 
 def _is_consequence(mistake: Mistake) -> bool:
-    if mistake.barrier or mistake.cure == BLOCK_LIKE_TILE:
+    if mistake.barrier or mistake.cure == BLOCK_LIKE_TILE or mistake.cure.startswith(BEHIND_OTHER):
         return False
     return mistake.kind in ("out-of-bounds", "race", "uninitialised", "wrong-result", "crash")
 

@@ -1,7 +1,7 @@
 """Look again at a kernel for mistakes that its accesses to the matrices and to shared memory do not show.
 
-A second look compiles or runs the kernel once more, so it is taken only after a failure, or if the source shows
-that the kernel may access memory beside its local variables.
+A second look compiles or runs the kernel once more, so it is taken only after a failure, or if the source
+shows that the kernel may access memory beside its local variables.
 """
 
 from __future__ import annotations

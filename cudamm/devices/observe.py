@@ -24,7 +24,7 @@ from cudamm.compile.host_compiler import compile_to_observe, compile_to_watch_va
 from cudamm.compile.process_group import CORES
 from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
-from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Request, SharedArray
+from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Reach, Request, SharedArray
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.launch_plan import Launch, Scratch
 from cudamm.kernels.problem import Matrix
@@ -333,6 +333,7 @@ def _observation(
     accesses: list[Access] = []
     requests: list[Request] = []
     faults: list[Fault] = []
+    reaches: list[Reach] = []
     blocks: list[int] = []
     traced_warps = all_warps = 0
     crashed_at = Place("", 0)
@@ -345,6 +346,9 @@ def _observation(
             place = place_of[int(row[1])]
             access = _access(sites[int(row[1])], place.line, program.line_text(place.line, place.file), row)
             accesses.append(dataclasses.replace(access, file=place.file))
+        elif row[0] == "reach":
+            place = place_of[int(row[1])]
+            reaches.append(Reach(place.file, place.line, row[2], int(row[3]), int(row[4])))
         elif row[0] == "request":
             pairs = (word.partition(":") for word in row[3:])
             offsets = {int(lane): int(offset) for lane, _, offset in pairs}
@@ -369,6 +373,7 @@ def _observation(
         faults=tuple(faults),
         shared=shared,
         ended=ended,
+        reaches=tuple(reaches),
     )
 
 

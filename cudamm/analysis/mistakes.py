@@ -19,6 +19,7 @@ from cudamm.analysis.proven_cause import WITHIN_MATRIX, ProvenCause
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import ORDER_MATTERS, Verdict
+from cudamm.execution.wrong_result import WRONG_TERM
 from cudamm.kernels.launch_plan import Launch
 from cudamm.source.c_definitions import lines_in_one_function
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
@@ -614,19 +615,20 @@ def _overlapping(watched: WatchedLaunch, fault: Fault, arrays: Overlap) -> Mista
     element_bytes = _element_bytes(watched, arrays.first_type)
     elements = arrays.used_bytes // element_bytes if element_bytes else 0
     used = f"{arrays.used_bytes:,} bytes" + (f", {elements:,} elements," if elements else "")
-    lines = sorted((fault.line, fault.other_line))
+    one, other = sorted((fault.line, fault.other_line))
     if arrays.begins:
         where = f"overlap in {fault.array}: {second} begins at {arrays.begins}"
     else:
         where = "begin at the same address, as all extern __shared__ arrays of a kernel do"
     message = (
-        f"the arrays {first} and {second} {where}, and the kernel uses {used} of {first}; lines {lines[0]} and "
-        f"{lines[1]} both write {watched.element(fault)}"
+        f"the arrays {first} and {second} {where}, and the kernel uses {used} of {first}; "
+        f"lines {one} and {other} both write {watched.element(fault)}"
     )
     if arrays.of_one_type and elements and arrays.begins:
         cure = f"{BEHIND_OTHER}: {second} = {first} + {elements}, or later"
     else:
-        cure = f"{BEHIND_OTHER}: {second} has to be a pointer, {arrays.used_bytes:,} bytes or more behind {first}"
+        behind = f"{arrays.used_bytes:,} bytes or more behind {first}"
+        cure = f"{BEHIND_OTHER}: {second} has to be a pointer to {behind}"
     return watched.mistake("out-of-bounds", message, cure, arrays.line, arrays.file, array=fault.array)
 
 
@@ -946,6 +948,7 @@ def proven(seen: Mistake, cause: ProvenCause, program: Program, *, is_explained:
     text = program.line_text(cause.line, cause.file)
     is_explained = is_explained or seen.message.startswith(cause.mistake)
     message = seen.message if is_explained else f"{cause.mistake}; {seen.message}"
+    message = message.replace(f": {WRONG_TERM}", "")  # the proven cause is another
     return dataclasses.replace(
         seen, message=message, cure=cause.cure, file=file, line=cause.line, text=text, other_line=0
     )

@@ -86,10 +86,9 @@ class _ArraysOf:
             points = any(all_of(declarator, "pointer_declarator")) if declarator else False
             if value is None or not (points or function.types.get(name) == "auto"):
                 continue
-            if self._definitions.keys() & _identifiers(value) and name in function.values.keys() - swapped:
-                if not self._depends_on_thread(value):
-                    self._definitions[name] = node
-        self._arrays = {array, *self._dynamic}
+            is_within = bool(self._definitions.keys() & _identifiers(value))
+            if is_within and name in function.values.keys() - swapped and not self._depends_on_thread(value):
+                self._definitions[name] = node
 
     def _depends_on_thread(self, value: Node, above: frozenset[str] = frozenset()) -> bool:
         """Return whether a value may differ between threads, or change."""
@@ -118,7 +117,9 @@ class _ArraysOf:
         for node in all_of(self._function.node, "assignment_expression"):
             left = node.child_by_field_name("left")
             if left is not None and self._place(node) == (file, line):
-                found |= {*[n for n in map(text_of, all_of(left, "identifier")) if n in self._definitions][:1]}
+                found |= {
+                    *[n for n in map(text_of, all_of(left, "identifier")) if n in self._definitions][:1]
+                }
         return found
 
     def _place(self, node: Node) -> tuple[str, int]:

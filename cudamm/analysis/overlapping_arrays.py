@@ -152,7 +152,8 @@ class _ArraysOf:
 
 
 def _identifiers(node: Node) -> set[str]:
-    return {text_of(name) for name in all_of(node, "identifier")}
+    """Return the names in an expression; the parser takes `(smem) + 2` for a cast to a type of that name."""
+    return {text_of(name) for name in all_of(node, "identifier", "type_identifier")}
 
 
 def _names_in(node: Node, field: str) -> list[str]:

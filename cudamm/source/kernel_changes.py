@@ -488,7 +488,7 @@ class _Changes:
             options = [f"{text_of(site.node)} + {thread}"]
             options += [_replaced(site.node, {part: thread}) for part in of_block]
             for new in options:
-                yield self._change(site, new, f"{name} does not depend on {thread}", 1)
+                yield self._change(site, new, f"the index {name} does not depend on {thread}", 1)
 
     def _depends_on_axis(self, node: Node, axis: str, above: frozenset[str] = frozenset()) -> bool:
         """Return whether a value depends on one of the thread's indices, also through other variables."""
@@ -620,11 +620,13 @@ class _Changes:
             cure = f"declare {first} only, and let {second} be a pointer behind it, for example {behind}"
             yield KernelChange(sentence, cure, second, *file_and_line_of(declared[second]), edits, 0)
 
-    def _offsets_in(self, array: str) -> list[int]:
+    def _offsets_in(self, array: str) -> list[str]:
         """Return where the second of two arrays may begin within a shared array, in elements."""
         extents = [] if array in self._dynamic else self._extents_of(array)
-        size = next((number_in(self._text, extent) for extent in extents), self._shared_elements) or 0
-        return [size * part // whole for part, whole in _SHARES if size > 1 and size * part % whole == 0]
+        size = number_in(self._text, extents[0]) if extents else self._shared_elements
+        if size is None:  # it depends on a parameter of a template
+            return [f"({extents[0]}){f' * {part}' * (part > 1)} / {whole}" for part, whole in _SHARES]
+        return [str(size * part // whole) for part, whole in _SHARES if size > 1 and size * part % whole == 0]
 
 
 _SHARES = ((1, 2), (2, 3), (1, 3), (4, 5), (1, 5), (8, 9), (1, 9))

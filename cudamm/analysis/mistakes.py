@@ -531,7 +531,11 @@ def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, oth
     if fault.space == "global" and (other.op != "load" or write == read):
         return _Lack(cure=_one_owner(watched, fault, writer, other))
     if other.op != "load":
-        return _Lack(cure="let one thread write each element, or put __syncthreads() between the two writes")
+        cure = "let one thread write each element, or put __syncthreads() between the two writes"
+        texts = [watched.program.line_text(at.line, fault.file) for at in (writer, other)]
+        if write != read and not all(re.search(rf"\b{re.escape(fault.array)}\b", text) for text in texts):
+            cure += f"; if the lines write two arrays, these overlap in {fault.array}"
+        return _Lack(cure=cure)
     if write == read:
         return _Lack(
             "in one statement each thread reads what another writes",
@@ -624,7 +628,9 @@ def _overlapping(watched: WatchedLaunch, fault: Fault, arrays: Overlap) -> Mista
         f"the arrays {first} and {second} {where}, and the kernel uses {used} of {first}; "
         f"lines {one} and {other} both write {watched.element(fault)}"
     )
-    if arrays.of_one_type and elements and arrays.begins:
+    if not arrays.has_room:
+        cure = f"{BEHIND_OTHER}: {first} has to begin {arrays.used_bytes:,} bytes or more before {second}"
+    elif arrays.of_one_type and elements and arrays.begins:
         cure = f"{BEHIND_OTHER}: {second} = {first} + {elements}, or later"
     else:
         behind = f"{arrays.used_bytes:,} bytes or more behind {first}"

@@ -23,7 +23,9 @@ class Overlap:
         begins: where the second begins, as its definition says.
         file, line: place of the second's definition; no file for the kernel's own.
         used_bytes: the bytes of the first that the kernel accesses.
-        of_one_type: whether both have elements of one type.
+        of_one_type: whether both are pointers to elements of one type.
+        first_type: the type of the first's elements, as it is declared.
+        has_room: whether the second fits behind the first; if not, the first begins too late.
     """
 
     first: str
@@ -34,6 +36,7 @@ class Overlap:
     used_bytes: int
     of_one_type: bool
     first_type: str
+    has_room: bool
 
 
 def overlap_of(race: Fault, observation: Observation, program: Program) -> Overlap | None:
@@ -70,25 +73,24 @@ class _ArraysOf:
     def __init__(self, function: Function, array: str, program: Program) -> None:
         self._function, self._own = function, program.method.path.name
         self._dynamic = dynamic_arrays_in(program.text)
+        # Where each array is defined: its declaration in shared memory, or the value of the pointer.
         self._definitions: dict[str, Node] = {}
+        declarations = [*all_of(function.node, "declaration")]
         for name in self._dynamic if array in self._dynamic else [array]:
-            declared = (n for n in all_of(function.node, "declaration") if name in _names_in(n, "declarator"))
+            declared = (node for node in declarations if name in _names_in(node))
             self._definitions[name] = next(declared, function.node)
+        pointers = {name for node in declarations for name in _names_in(node, "pointer_declarator")}
         swapped = {
             name
             for node in all_of(function.node, "call_expression")
             if text_of(node.child_by_field_name("function")).endswith("swap")
             for name in _identifiers(node)
         }
-        for node in all_of(function.node, "init_declarator"):
-            declarator, value = node.child_by_field_name("declarator"), node.child_by_field_name("value")
-            name = declared_name(declarator)
-            points = any(all_of(declarator, "pointer_declarator")) if declarator else False
-            if value is None or not (points or function.types.get(name) == "auto"):
-                continue
+        for name, value in function.values.items():
+            points = name in pointers or function.types.get(name) == "auto"
             is_within = bool(self._definitions.keys() & _identifiers(value))
-            if is_within and name in function.values.keys() - swapped and not self._depends_on_thread(value):
-                self._definitions[name] = node
+            if points and is_within and name not in swapped and not self._depends_on_thread(value):
+                self._definitions[name] = value
 
     def _depends_on_thread(self, value: Node, above: frozenset[str] = frozenset()) -> bool:
         """Return whether a value may differ between threads, or change."""
@@ -138,17 +140,23 @@ class _ArraysOf:
         used = {name: max(end for _, end in parts) - start[name] for name, parts in reaches.items()}
         first, second = sorted(reaches, key=lambda name: (start[name], list(self._definitions).index(name)))
         definition = self._definitions[second]
-        value = definition.child_by_field_name("value")
-        is_other_array = value is None and {first, second} <= {*self._dynamic}
-        is_within = value is not None and start[first] < start[second] < start[first] + used[first]
+        is_other_array = {first, second} <= {*self._dynamic}
+        is_within = second not in self._dynamic and start[first] < start[second] < start[first] + used[first]
         if sum(used.values()) > total or not (is_other_array or is_within):
             return None
         file, line = self._place(definition)
         types = [self._function.types.get(name, "") for name in (first, second)]
         return Overlap(
-            first, second, re.sub(r"\s+", " ", text_of(value)), "" if file == self._own else file, line,
-            used[first], types[0] == types[1] != "auto", types[0],
-        )  # fmt: skip
+            first,
+            second,
+            "" if is_other_array else re.sub(r"\s+", " ", text_of(definition)),
+            "" if file == self._own else file,
+            line,
+            used[first],
+            of_one_type=types[0] == types[1] != "auto" and "(*)" not in text_of(definition).replace(" ", ""),
+            first_type=types[0],
+            has_room=start[first] + sum(used.values()) <= total,
+        )
 
 
 def _identifiers(node: Node) -> set[str]:
@@ -156,5 +164,7 @@ def _identifiers(node: Node) -> set[str]:
     return {text_of(name) for name in all_of(node, "identifier", "type_identifier")}
 
 
-def _names_in(node: Node, field: str) -> list[str]:
-    return [declared_name(child) for child in node.children_by_field_name(field)]
+def _names_in(declaration: Node, *kinds: str) -> list[str]:
+    """Return the names in a declaration, or only those of which the declarator has one of some types."""
+    declarators = declaration.children_by_field_name("declarator")
+    return [declared_name(node) for node in declarators if not kinds or any(all_of(node, *kinds))]

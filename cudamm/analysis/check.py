@@ -32,7 +32,7 @@ from cudamm.analysis.mistakes import (
 )
 from cudamm.analysis.proven_cause import ProvenCause, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
-from cudamm.analysis.second_look import hidden_mistakes
+from cudamm.analysis.second_look import hidden_mistakes, with_overrun
 from cudamm.benchmark.verify import hangs_too, verified_in_time
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
@@ -389,15 +389,16 @@ def _observed_mistakes(
         # The crash, or the wrong product, follows from them.
         follows = any(mistake.kind in ("out-of-bounds", "uninitialised") for mistake in hidden)
         mistakes = hidden if follows else [*hidden, *mistakes]
+    elif not observation.ended:
+        mistakes = with_overrun(mistakes, case, launch, lambda: _overrun(case, launch, timeout_s))
     return observation, mistakes
 
 
 def _overrun(case: Case, launch: Launch, timeout_s: float) -> Fault | None:
     """Return the first access beside a thread's local variables; None if there is none."""
     c = case.problem.output if case.problem.scale.beta else None
-    return overrun_of_variable(
-        case.program, launch, *padded(launch, *case.problem.inputs), c=c, timeout_s=timeout_s
-    )
+    inputs, blocks = padded(launch, *case.problem.inputs), _chosen_blocks(launch)
+    return overrun_of_variable(case.program, launch, *inputs, blocks=blocks, c=c, timeout_s=timeout_s)
 
 
 def _look_for_cause(

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_name
+from cudamm.analysis.overlapping_arrays import Overlap, overlap_of
 from cudamm.analysis.proven_cause import WITHIN_MATRIX, ProvenCause
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.execution.usual_causes import OF_LAUNCH
-from cudamm.execution.wrong_result import ADDS_TO_OUTPUT
+from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, WRONG_TERM
 from cudamm.kernels.launch_plan import Launch
 from cudamm.source.c_definitions import lines_in_one_function
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
@@ -44,6 +45,12 @@ AFTER_READING: Barrier = "after reading"
 """Of a loop whose end lacks a barrier: the lines are those of the next iteration's write and of the read."""
 
 BLOCK_LIKE_TILE = "let the block have as many threads in x and y as the tile has columns and rows"
+
+BEHIND_OTHER = "let the second array begin behind the first"
+"""The beginning of the cure of two arrays that overlap."""
+
+WITHIN_VARIABLE = "keep the index within the variable: the thread's other variables lie beside it"
+"""The cure of an access beside a thread's local variable."""
 
 OR_PADDED = ", or have the matrices padded ("
 """The part of a cure that changes the launch, up to the condition."""
@@ -135,10 +142,15 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
     """Return each mistake once: errors before advice, otherwise in the order in which they were found.
 
     Races that one barrier would end are one mistake. So are the indices outside of one array, or of all
-    tiles that are smaller than the block, and the bank conflicts of one array.
+    tiles that are smaller than the block, and the bank conflicts of one array. An access outside of a matrix
+    in the line of one beside a local variable follows from the same index.
     """
+    mistakes = list(mistakes)
+    beside_variable = {(m.file, m.line) for m in mistakes if m.cure == WITHIN_VARIABLE}
     merged_mistakes: dict[tuple[object, ...], Mistake] = {}
     for mistake in mistakes:
+        if is_outside_of_matrix(mistake) and (mistake.file, mistake.line) in beside_variable:
+            continue
         earlier = merged_mistakes.get(mistake._identity)
         if earlier is None:
             merged_mistakes[mistake._identity] = mistake
@@ -307,6 +319,11 @@ def errors_of(
         for f in faults
         if not (_belongs_to_race(watched, f) or (explained and f.kind == "race" and f.space == "global"))
     ]
+    found = ((fault, overlap_of(fault, observation, program)) for fault in faults)
+    overlap = next(((fault, arrays) for fault, arrays in found if arrays is not None), None)
+    if overlap is not None:  # what else was seen in shared memory follows from it
+        others = [f for f in faults if f.space != "shared" or f.kind not in ("race", "uninitialised")]
+        return [_overlapping(watched, *overlap), *(_FAULTS[fault.kind](watched, fault) for fault in others)]
     mistakes = [_FAULTS[fault.kind](watched, fault) for fault in faults]
     if is_right:  # no index is wrong: what was accessed beyond a matrix is not used
         mistakes = [
@@ -525,7 +542,11 @@ def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, oth
     if fault.space == "global" and (other.op != "load" or write == read):
         return _Lack(cure=_one_owner(watched, fault, writer, other))
     if other.op != "load":
-        return _Lack(cure="let one thread write each element, or put __syncthreads() between the two writes")
+        cure = "let one thread write each element, or put __syncthreads() between the two writes"
+        texts = [watched.program.line_text(at.line, fault.file) for at in (writer, other)]
+        if write != read and not all(re.search(rf"\b{re.escape(fault.array)}\b", text) for text in texts):
+            cure += f"; if the lines write two arrays, these overlap in {fault.array}"
+        return _Lack(cure=cure)
     if write == read:
         return _Lack(
             "in one statement each thread reads what another writes",
@@ -603,6 +624,37 @@ def _beyond_array(watched: WatchedLaunch, fault: Fault, message: str) -> Mistake
     return _element_mistake(watched, "out-of-bounds", fault, message, "")
 
 
+def _overlapping(watched: WatchedLaunch, fault: Fault, arrays: Overlap) -> Mistake:
+    """Describe two arrays in shared memory of which the second begins within the first."""
+    first, second = arrays.first, arrays.second
+    element_bytes = _element_bytes(watched, arrays.first_type)
+    elements = arrays.used_bytes // element_bytes if element_bytes else 0
+    used = f"{arrays.used_bytes:,} bytes" + (f", {elements:,} elements," if elements else "")
+    one, other = sorted((fault.line, fault.other_line))
+    if arrays.begins:
+        where = f"overlap in {fault.array}: {second} begins at {arrays.begins}"
+    else:
+        where = "begin at the same address, as all extern __shared__ arrays of a kernel do"
+    message = (
+        f"the arrays {first} and {second} {where}, and the kernel uses {used} of {first}; "
+        f"lines {one} and {other} both write {watched.element(fault)}"
+    )
+    if not arrays.has_room:
+        cure = f"{BEHIND_OTHER}: {first} has to begin {arrays.used_bytes:,} bytes or more before {second}"
+    elif arrays.of_one_type and elements and arrays.begins:
+        cure = f"{BEHIND_OTHER}: {second} = {first} + {elements}, or later"
+    else:
+        behind = f"{arrays.used_bytes:,} bytes or more behind {first}"
+        cure = f"{BEHIND_OTHER}: {second} has to be a pointer to {behind}"
+    return watched.mistake("out-of-bounds", message, cure, arrays.line, arrays.file, array=fault.array)
+
+
+def _element_bytes(watched: WatchedLaunch, c_type: str) -> int:
+    """Return the size of a type; 0 if it is not known."""
+    sizes = {"char": 1, "half": 2, "__half": 2, "__nv_bfloat16": 2, "float": 4, "int": 4, "double": 8}
+    return sizes.get(c_type, watched.program.element.size_bytes if c_type in ("T", "element") else 0)
+
+
 def _distance(watched: WatchedLaunch, fault: Fault) -> str:
     """Return the distance of an access from its array, as the end of a message."""
     shape = watched.shapes.get(fault.array)
@@ -666,8 +718,7 @@ def overrun(watched: WatchedLaunch, fault: Fault) -> Mistake:
         last = variable_bytes // size - 1
         has = f"the elements 0 to {last} of {size} bytes each" if last else f"{size} bytes"
         place = f"element {fault.offset_bytes // size} of {variable}, which has {has}{declared}"
-    cure = "keep the index within the variable: the thread's other variables lie beside it"
-    mistake = _element_mistake(watched, "out-of-bounds", fault, f"{access} {place}", cure)
+    mistake = _element_mistake(watched, "out-of-bounds", fault, f"{access} {place}", WITHIN_VARIABLE)
     return dataclasses.replace(mistake, element="")
 
 
@@ -897,7 +948,7 @@ def may_follow_from_another(mistakes: Sequence[Mistake], program: Program) -> bo
 
 
 def _is_consequence(mistake: Mistake) -> bool:
-    if mistake.barrier or mistake.cure == BLOCK_LIKE_TILE:
+    if mistake.barrier or mistake.cure == BLOCK_LIKE_TILE or mistake.cure.startswith(BEHIND_OTHER):
         return False
     return mistake.kind in ("out-of-bounds", "race", "uninitialised", "wrong-result", "crash")
 
@@ -917,6 +968,7 @@ def proven(seen: Mistake, cause: ProvenCause, program: Program, *, is_explained:
     text = program.line_text(cause.line, cause.file)
     is_explained = is_explained or seen.message.startswith(cause.mistake)
     message = seen.message if is_explained else f"{cause.mistake}; {seen.message}"
+    message = message.replace(f": {WRONG_TERM}", "")  # the proven cause is another
     return dataclasses.replace(
         seen, message=message, cure=cause.cure, file=file, line=cause.line, text=text, other_line=0
     )

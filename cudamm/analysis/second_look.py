@@ -1,6 +1,7 @@
-"""Look again at a kernel whose product is wrong, for mistakes that its memory accesses do not show.
+"""Look again at a kernel for mistakes that its accesses to the matrices and to shared memory do not show.
 
-A second look compiles or runs the kernel once more, so it is taken only after a failure.
+A second look compiles or runs the kernel once more, so it is taken only after a failure, or if the source
+shows that the kernel may access memory beside its local variables.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import dataclasses
 import re
 from collections.abc import Callable
 
-from cudamm.analysis.mistakes import Kind, Mistake, nan_of, overrun_of
+from tree_sitter import Node
+
+from cudamm.analysis.mistakes import Kind, Mistake, is_outside_of_matrix, nan_of, overrun_of
 from cudamm.compile.host_compiler import warnings_of
 from cudamm.devices.observation import Fault, Observation
 from cudamm.errors import KernelError
@@ -17,8 +20,8 @@ from cudamm.execution.case import Case, Verdict
 from cudamm.execution.judge import COMPUTED_NAN, UNSET_LOCAL
 from cudamm.execution.usual_causes import ONLY_ZEROS, WHOLE_NUMBERS
 from cudamm.kernels.launch_plan import Launch
-from cudamm.source.c_text import without_comments
-from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed
+from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in, without_comments
+from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed, text_of
 
 
 def hidden_mistakes(
@@ -81,6 +84,64 @@ def _overrun(case: Case, launch: Launch, find_overrun: Callable[[], Fault | None
         return []
     nothing_else = Observation((), (), (0, 0))
     return [overrun_of(fault, nothing_else, case.program, launch, str(case.problem.shape))]
+
+
+def with_overrun(
+    mistakes: list[Mistake], case: Case, launch: Launch, find_overrun: Callable[[], Fault | None]
+) -> list[Mistake]:
+    """Return the mistakes of a launch, first an access beside a local variable if a pointer may make one.
+
+    Args:
+        find_overrun: as for `hidden_mistakes`.
+    """
+    if not _has_pointer_to_variable(case.program.text):
+        return mistakes
+    found = _overrun(case, launch, find_overrun)
+    known = {(mistake.file, mistake.line) for mistake in mistakes if not is_outside_of_matrix(mistake)}
+    return [*(mistake for mistake in found if (mistake.file, mistake.line) not in known), *mistakes]
+
+
+def _has_pointer_to_variable(text: str) -> bool:
+    """Return whether C++ source may take the address of a local variable: by `&`, a reference, or an array.
+
+    The compiler checks each index of an array, but no index of a pointer.
+    """
+    tree = parsed(text)
+    elsewhere = shared_arrays_in(text) | {*dynamic_arrays_in(text)}  # pointers, and what is no local variable
+    arrays = set[str]()
+    for node in all_of(tree, "parameter_declaration", "declaration"):
+        for declarator in node.children_by_field_name("declarator"):
+            if any(all_of(declarator, "pointer_declarator")):
+                elsewhere.add(declared_name(declarator))
+            elif any(all_of(declarator, "array_declarator")):
+                is_pointer = node.type == "parameter_declaration"
+                (elsewhere if is_pointer else arrays).add(declared_name(declarator))
+    arrays -= elsewhere
+    return (
+        _ADDRESS_IN_MACRO.search(text) is not None
+        or any(all_of(tree, "abstract_reference_declarator"))
+        or any(_has_type(node.parent, "init_declarator") for node in all_of(tree, "reference_declarator"))
+        or any(
+            text_of(node).startswith("&") and _first_name(node) not in elsewhere
+            for node in all_of(tree, "pointer_expression")
+        )
+        or any(
+            text_of(node) in arrays and not _has_type(node.parent, "subscript_expression", "array_declarator")
+            for node in all_of(tree, "identifier")
+        )
+    )
+
+
+_ADDRESS_IN_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b.*[(,=]\s*&", re.MULTILINE)
+
+
+def _has_type(node: Node | None, *types: str) -> bool:
+    return node is not None and node.type in types
+
+
+def _first_name(node: Node) -> str:
+    """Return the variable of an expression such as `&(v.x)` or `&acc[i]`."""
+    return next((text_of(name) for name in all_of(node, "identifier")), "")
 
 
 _UNINITIALISED = re.compile(

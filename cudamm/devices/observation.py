@@ -177,6 +177,22 @@ class SharedArray:
 
 
 @dataclass(frozen=True)
+class Reach:
+    """The bytes of a shared variable, from the first to the last, that one access in the source touched.
+
+    Attributes:
+        file: the included file that the line is of; empty for the kernel's own file.
+        end: the byte behind the last.
+    """
+
+    file: str
+    line: int
+    array: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
 class Observation:
     """The memory accesses and the faults of one launch.
 
@@ -188,6 +204,7 @@ class Observation:
         requests: the first requests of the watched warp.
         faults: the faults that were observed.
         shared: the kernel's shared variables.
+        reaches: the bytes of shared variables that each access touched.
         ended: the reason why the launch did not finish; empty if it finished.
         reads_of_output: reads of elements of C before the kernel wrote them, if C was set before the launch.
     """
@@ -200,3 +217,4 @@ class Observation:
     shared: tuple[SharedArray, ...] = ()
     ended: str = ""
     reads_of_output: tuple[Fault, ...] = ()
+    reaches: tuple[Reach, ...] = ()

@@ -24,7 +24,7 @@ from cudamm.compile.host_compiler import compile_to_observe, compile_to_watch_va
 from cudamm.compile.process_group import CORES
 from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
-from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Request, SharedArray
+from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Reach, Request, SharedArray
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.launch_plan import Launch, Scratch
 from cudamm.kernels.problem import Matrix
@@ -181,13 +181,14 @@ def overrun_of_variable(
     a: Matrix,
     b: Matrix,
     *,
+    blocks: Sequence[int] | None = None,
     c: Matrix | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> Fault | None:
     """Launch a kernel once, and return the first access beside a thread's local variables; None if none is.
 
     Args:
-        a, b, c, timeout_s: as for `observe`.
+        a, b, blocks, c, timeout_s: as for `observe`.
 
     Raises:
         KernelError: the program does not compile so.
@@ -200,6 +201,8 @@ def overrun_of_variable(
             run.fill_output()
         else:
             run.load_output(c)
+        if blocks is not None:
+            run.ask(f"blocks {' '.join(map(str, blocks))}")
         try:
             run.ask(run.launch_command())
         except KernelError as error:
@@ -330,6 +333,7 @@ def _observation(
     accesses: list[Access] = []
     requests: list[Request] = []
     faults: list[Fault] = []
+    reaches: list[Reach] = []
     blocks: list[int] = []
     traced_warps = all_warps = 0
     crashed_at = Place("", 0)
@@ -342,6 +346,9 @@ def _observation(
             place = place_of[int(row[1])]
             access = _access(sites[int(row[1])], place.line, program.line_text(place.line, place.file), row)
             accesses.append(dataclasses.replace(access, file=place.file))
+        elif row[0] == "reach":
+            place = place_of[int(row[1])]
+            reaches.append(Reach(place.file, place.line, row[2], int(row[3]), int(row[4])))
         elif row[0] == "request":
             pairs = (word.partition(":") for word in row[3:])
             offsets = {int(lane): int(offset) for lane, _, offset in pairs}
@@ -366,6 +373,7 @@ def _observation(
         faults=tuple(faults),
         shared=shared,
         ended=ended,
+        reaches=tuple(reaches),
     )
 
 

@@ -22,6 +22,9 @@ LEAST_ROUNDED = 2.0**-24
 LARGEST_START = 2.0**16
 """Largest value that a sum is taken to begin at. The patterns in unwritten memory are larger."""
 
+WRONG_TERM = "the sum does not begin at 0, or a term is no product"
+"""What a sum of numbers without a factor of A may show."""
+
 MOST_SECONDS = 3.0
 """Longest duration of all launches together that `terms_used` may take, in seconds."""
 
@@ -96,10 +99,7 @@ def terms_used(run: Run, problem: Problem, element: tuple[int, int]) -> str:
         start = float(run.product()[element])
         if start.is_integer() and 0 < abs(start) < LARGEST_START:
             run.load(a, b)
-            return (
-                f"C[{row}][{column}] is {start:g} even if A holds only zeros: the sum does not begin at 0, "
-                "or a term is no product"
-            )
+            return f"C[{row}][{column}] is {start:g} even if A holds only zeros: {WRONG_TERM}"
         if (time.monotonic() - begin) * 2 * k_count > MOST_SECONDS:
             run.load(a, b)
             return ""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from cudamm.source.c_definitions import Function, function_of_node
+from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed, text_of
 
@@ -149,7 +150,7 @@ class _Changes:
     def __init__(
         self, text: str, function: Function, constants: tuple[str, ...], shared_elements: int
     ) -> None:
-        self._function = function
+        self._text, self._function = text, function
         self._body = function.node.child_by_field_name("body") or function.node
         self._shared_elements = shared_elements
         self._dynamic = set(dynamic_arrays_in(text))
@@ -202,6 +203,7 @@ class _Changes:
             yield from self._with_factor(site)
             yield from self._of_other_thread(site)
             yield from self._with_thread(site)
+            yield from self._of_no_thread(site)
         yield from self._swapped_indices()
         yield from self._without_comma()
         yield from self._swapped_everywhere()
@@ -710,6 +712,30 @@ class _Changes:
         for new in options:
             yield self._change(site, new, f"the index of {site.array} does not depend on the thread", 2)
 
+    def _of_no_thread(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield a variable of the block's index with the thread's: in addition, or instead of the block's."""
+        name, _, old = site.shown(text_of(site.node)).partition(" = ")
+        if site.kind != "value" or site.array or not old:
+            return
+        for axis in _AXES:
+            thread, blocks = f"threadIdx.{axis}", self._index_of["blockIdx"][axis]
+            parts = all_of(site.node, "identifier", "field_expression")
+            of_block = [part for part in parts if text_of(part) in blocks]
+            if not of_block or self._depends_on_axis(site.node, axis):
+                continue
+            options = [f"{text_of(site.node)} + {thread}"]
+            options += [_replaced(site.node, {part: thread}) for part in of_block]
+            for new in options:
+                yield self._change(site, new, f"the index {name} does not depend on {thread}", 1)
+
+    def _depends_on_axis(self, node: Node, axis: str, above: frozenset[str] = frozenset()) -> bool:
+        """Return whether a value depends on one of the thread's indices, also through other variables."""
+        values = self._function.first_values
+        names = {text_of(name) for name in all_of(node, "identifier")} & values.keys() - above
+        return re.search(rf"\bthreadIdx\.{axis}\b", text_of(node)) is not None or any(
+            self._depends_on_axis(values[name], axis, above | names) for name in names
+        )
+
     def _indices_at(self, site: _Site) -> list[str]:
         """Return the whole numbers that depend on the thread and can be used at a site."""
         return [
@@ -810,23 +836,57 @@ class _Changes:
             value = node.child_by_field_name("value")
             names = [text_of(n) for n in all_of(value, "identifier")] if value else []
             is_whole = value is not None and re.search(r"\+|\[(?!0\])", text_of(value)) is None
-            if len(names) and names[-1] in self._dynamic and is_whole:
+            if len(names) and names[-1] in self._shared and is_whole:
                 pointers.setdefault(names[-1], []).append(node)
         for array, nodes in pointers.items():
-            if len(nodes) != 2 or self._shared_elements < 2:
-                continue
-            value = nodes[1].child_by_field_name("value")
-            first, second = (declared_name(n.child_by_field_name("declarator")) for n in nodes)
+            value = nodes[1].child_by_field_name("value") if len(nodes) == 2 else None
             if value is None:
                 continue
-            file, line = file_and_line_of(value)
-            half = self._shared_elements // 2
-            yield KernelChange(
-                f"two arrays begin at the same address of {array}: {first} and {second} overwrite each other",
-                f"let {second} begin behind {first}: {text_of(value)} + the number of elements of {first}, "
-                f"which is {half}",
-                second, file, line, ((value.start_byte, value.end_byte, f"{text_of(value)} + {half}"),), 0,
-            )  # fmt: skip
+            first, second = (declared_name(n.child_by_field_name("declarator")) for n in nodes)
+            mistake = (
+                f"two arrays begin at the same address of {array}: {first} and {second} overwrite each other"
+            )
+            for offset in self._offsets_in(array):
+                new = f"{text_of(value)} + {offset}"
+                yield KernelChange(
+                    mistake, f"let {second} begin behind {first}, for example at {new}", second,
+                    *file_and_line_of(value), ((value.start_byte, value.end_byte, new),), 0,
+                )  # fmt: skip
+        yield from self._two_dynamic_arrays()
+
+    def _two_dynamic_arrays(self) -> Iterator[KernelChange]:
+        """Yield uses of the second of two `extern __shared__` arrays as if it began behind the first."""
+        declared = {name: node for name, node in self._declared.items() if name in self._dynamic}
+        if len(declared) != 2:
+            return
+        first, second = declared
+        one, other = (file_and_line_of(node)[1] for node in declared.values())
+        uses = [
+            node
+            for node in all_of(self._body, "identifier")
+            if text_of(node) == second and node.start_byte > declared[second].end_byte
+        ]
+        for offset in self._offsets_in(first):
+            edits = tuple((node.start_byte, node.end_byte, f"({second} + {offset})") for node in uses)
+            sentence = (
+                f"the arrays {first} and {second} of lines {one} and {other} begin at the same address, as "
+                "all extern __shared__ arrays of a kernel do: they overwrite each other"
+            )
+            behind = f"{first} + {offset}"
+            cure = f"declare {first} only, and let {second} be a pointer behind it, for example {behind}"
+            yield KernelChange(sentence, cure, second, *file_and_line_of(declared[second]), edits, 0)
+
+    def _offsets_in(self, array: str) -> list[str]:
+        """Return where the second of two arrays may begin within a shared array, in elements."""
+        extents = [] if array in self._dynamic else self._extents_of(array)
+        size = number_in(self._text, extents[0]) if extents else self._shared_elements
+        if size is None:  # it depends on a parameter of a template
+            return [f"({extents[0]}){f' * {part}' * (part > 1)} / {whole}" for part, whole in _SHARES]
+        return [str(size * part // whole) for part, whole in _SHARES if size > 1 and size * part % whole == 0]
+
+
+_SHARES = ((1, 2), (2, 3), (1, 3), (4, 5), (1, 5), (8, 9), (1, 9))
+"""Shares of a shared array that the first of two arrays in it may have."""
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*|blockDim\.[xy]|\d+")

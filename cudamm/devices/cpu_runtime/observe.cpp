@@ -72,6 +72,9 @@ struct Site {
     unsigned long long sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0, broadcasts = 0;
     unsigned long long wide_requests = 0, wide_wavefronts = 0, wide_ideal = 0;
     unsigned long long unrolled_requests = 0, unrolled_sectors = 0;
+    long long low = (1ll << 47), high = -(1ll << 47);  // bytes of the array that were accessed
+
+    void reach(long long from, long long to) { low = std::min(low, from), high = std::max(high, to); }
 };
 
 // 16 bytes of shared memory for each thread of a warp, and the words of them that one site accessed.
@@ -697,6 +700,7 @@ void Recorder::request(unsigned warp, unsigned mask, const Event* event) {
     for (unsigned m = mask; m; m &= m - 1) {
         const int reached = event[__builtin_ctz(m)].array;
         site.array = site.array == -2 ? reached : site.array == reached ? reached : -1;
+        site.reach(event[__builtin_ctz(m)].offset, event[__builtin_ctz(m)].offset + one.size);
     }
     const unsigned count = __builtin_popcount(mask);
     ++site.requests;
@@ -865,6 +869,7 @@ void add_to_totals(Recorder& r) {
         total.wide_requests += site.wide_requests, total.wide_wavefronts += site.wide_wavefronts;
         total.wide_ideal += site.wide_ideal;
         total.unrolled_requests += site.unrolled_requests, total.unrolled_sectors += site.unrolled_sectors;
+        total.reach(site.low, site.high);
     }
     r.sites.clear(), r.loops.clear();
     for (auto& by_site : r.chunks) by_site.clear();
@@ -908,6 +913,8 @@ void write_report() {
                 s.bytes_requested, s.bytes_used, s.sectors, s.ideal_sectors, s.wavefronts, s.ideal_wavefronts,
                 s.broadcasts, s.wide_requests, s.wide_wavefronts, s.wide_ideal, s.unrolled_requests,
                 s.unrolled_sectors, s.op == copy_load || s.op == copy_store);
+    for (const auto& [key, s] : totals)
+        if (s.shared && s.array >= 0) fprintf(file, "reach %u %s %lld %lld\n", s.pc, name(s.array), s.low, s.high);
     for (const Request& r : watched) {
         fprintf(file, "request %u %s", r.pc, name(r.array));
         for (unsigned m = r.mask; m; m &= m - 1) fprintf(file, " %d:%lld", __builtin_ctz(m), r.offset[__builtin_ctz(m)]);

@@ -1,0 +1,12 @@
+// one row of C for each block: the row depends on no thread
+__global__ void mm(const float *A, const float *B, float *C, int M, int N, int K) {
+  int row = blockIdx.y;
+  int col = blockIdx.x * blockDim.x + threadIdx.x;
+  if (col < N) {
+    float s = 0;
+    for (int k = 0; k < K; k++) s += A[row * K + k] * B[k * N + col];
+    C[row * N + col] = s;
+  }
+}
+int main() { int M = 48, N = 64, K = 80; float *A, *B, *C; cudaMalloc(&A, M*K*4); cudaMalloc(&B, K*N*4); cudaMalloc(&C, M*N*4);
+  mm<<<dim3((N + 63) / 64, M), 64>>>(A, B, C, M, N, K); }

@@ -251,7 +251,10 @@ def _of_launch(case: Case, changes: Callable[[Case, Launch], Iterator[ProvenCaus
     assert launch is not None  # noqa: S101 - `_may_try` looked at it
     with _Trials(case) as trials:
         for cause in changes(case, launch):
-            if trials.is_right(cause.relaunched(launch)) and _is_clean(cause, case):
+            relaunched = cause.relaunched(launch)
+            if not (trials.is_right(relaunched) and _is_clean(cause, case)):
+                continue
+            if relaunched.arguments == launch.arguments or _is_right_at_other_sizes(cause, case):
                 file, line = case.variant.method.launched_at
                 return dataclasses.replace(cause, file=file, line=line)
     return None
@@ -509,7 +512,8 @@ def _of_text(case: Case, *, only_conditions: bool = False) -> ProvenCause | None
                 cause = ProvenCause(
                     change.mistake, change.cure, change.array, file, change.line, (change, source.text)
                 )
-                if trials.is_right(None, changed, number) and _is_clean(cause, case):
+                is_right = trials.is_right(None, changed, number) and _is_clean(cause, case)
+                if is_right and (not change.is_condition or _is_right_at_other_sizes(cause, case)):
                     others = [
                         other
                         for place, other in enumerate(tried[number:], number + 1)
@@ -542,6 +546,28 @@ def _is_clean(cause: ProvenCause, case: Case) -> bool:
         return _has_no_fault(cause.applied(case))
     except KernelError:
         return False
+
+
+def _is_right_at_other_sizes(cause: ProvenCause, case: Case) -> bool:
+    """Return whether the product is also right with M and K swapped; True if it cannot be launched so.
+
+    At one shape, a wrong condition may hold by chance, such as `row < K / 2` for each of M = K / 2 rows.
+    """
+    shape = Shape(*reversed(case.problem.shape.extents))
+    problem = dataclasses.replace(case.problem, shape=shape)
+    try:
+        launch = plan(case.variant, shape, problem.element, problem.scale)
+        text = program(case.variant, problem.element, case.fmad, shape)
+    except (KernelError, UsageError):
+        return True
+    if text != case.program:
+        return True
+    try:
+        return _is_right(cause.applied(dataclasses.replace(case, problem=problem, launch=launch)))
+    except KernelError:
+        return False
+    finally:
+        problem.release()
 
 
 def _has_no_fault(case: Case) -> bool:

@@ -5,7 +5,7 @@
 // threads: 16, 16
 // grid:    ceil(N / 16), ceil(M / 16)
 //
-// verify reports: rows 24 to 47 of C are never written
+// verify reports: elements never written, first C[24][0], all in rows 24 to 47
 
 __global__ void unwritten_rows(int M, int N, int K, const float *A, const float *B, float *C) {
     const int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x, i = row * N + col;

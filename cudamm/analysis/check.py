@@ -47,7 +47,7 @@ from cudamm.execution.usual_causes import FEW_BLOCKS
 from cudamm.execution.where_right import where_right
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
-from cudamm.kernels.problem import UNSCALED, Problem
+from cudamm.kernels.problem import UNSCALED, Problem, Shape
 from cudamm.kernels.usual_sizes import own_size_not_run
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
 from cudamm.source.c_text import dynamic_arrays_in
@@ -510,7 +510,7 @@ def _result(
     errors = [mistake for check in checks for mistake in check.errors]
     if any(check.explains_races for check in checks):
         errors = [mistake for mistake in errors if not (mistake.kind == "race" and mistake.array == "C")]
-    found = merged([*_of_one_grid(errors), *advice])
+    found = merged([*_of_one_grid(errors, variant.method.program_size), *advice])
     mistakes = with_cause_first(
         found, [mistake for check in checks if check.is_explained for mistake in check.errors[-1:]]
     )
@@ -540,16 +540,26 @@ def _result(
     )
 
 
-def _of_one_grid(errors: Sequence[Mistake]) -> Sequence[Mistake]:
-    """Return mistakes in which an empty grid is one with too few blocks, if there is such a mistake."""
+def _of_one_grid(errors: Sequence[Mistake], own_size: tuple[int, int, int] | None) -> Sequence[Mistake]:
+    """Return mistakes in which an empty grid is one with too few blocks, if there is such a mistake.
+
+    Args:
+        own_size: M, N and K in the program; None if they are not known.
+    """
     few = next((mistake for mistake in errors if mistake.message.startswith(FEW_BLOCKS)), None)
     empty = [mistake for mistake in errors if mistake.message.startswith("cannot be launched: the grid is")]
     if few is None or not empty:
         return errors
     cure = max((mistake.message.partition("; ")[2] for mistake in empty), key=len)  # for x and y, if it can
-    cured = dataclasses.replace(few, cure=cure)
+    own = str(Shape(*own_size)) if own_size else ""
+    at_own = "".join(
+        f"the program's own size, {own}, {mistake.message.partition('; ')[0]}; "
+        for mistake in empty
+        if own in mistake.sizes
+    )
+    cured = dataclasses.replace(few, cure=cure, message=at_own + few.message)
     others = (cured if mistake is few else mistake for mistake in errors if mistake not in empty)
-    return [*others, *(dataclasses.replace(few, sizes=mistake.sizes) for mistake in empty)]
+    return [*others, *(dataclasses.replace(cured, sizes=mistake.sizes) for mistake in empty)]
 
 
 def _untried(variant: Variant, dtype: str, checks: Sequence[_SizeCheck]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from cudamm.analysis.overlapping_arrays import Overlap, overlap_of
 from cudamm.analysis.proven_cause import WITHIN_MATRIX, ProvenCause
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
-from cudamm.execution.case import ORDER_MATTERS, Verdict
+from cudamm.execution.case import ORDER_MATTERS, RIGHT_AT_FIRST, Verdict
 from cudamm.execution.usual_causes import OF_LAUNCH
 from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, WRONG_TERM
 from cudamm.kernels.launch_plan import Launch
@@ -338,7 +338,8 @@ def errors_of(
         follows = verdict.reason.startswith(
             ("wrote past the end", "wrote before the start", "crashed", "the process")
         )
-        is_race = verdict.cause == ORDER_MATTERS and any(mistake.kind == "race" for mistake in mistakes)
+        depends = verdict.cause == ORDER_MATTERS or verdict.reason.startswith(RIGHT_AT_FIRST)
+        is_race = depends and any(mistake.kind == "race" for mistake in mistakes)
         if not is_race and not (follows and any(mistake.kind == "out-of-bounds" for mistake in mistakes)):
             wrong = wrong_result(watched, verdict.reason)
             of_sum = [m for m in mistakes if (m.kind, m.array) == ("uninitialised", "C")]

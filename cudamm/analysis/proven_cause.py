@@ -27,6 +27,7 @@ from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
 from cudamm.execution.judge import wrong_elements
 from cudamm.kernels.launch_plan import Launch, plan
+from cudamm.kernels.method import SIZE_NAMES
 from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
 from cudamm.source.c_text import shared_arrays_in
@@ -362,7 +363,7 @@ _SHARES = (0.5, 0.25, 2, 4, 1)
 def _other_orders(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     """Yield other orders of the arguments that are sizes, and A and B swapped."""
     names = case.variant.method.arguments
-    where = _places_of_sizes(launch)
+    where = _places_of_sizes(case, launch)
     orders = itertools.permutations(where) if len(where) == 3 else _with_two_swapped(where)
     for order in orders:
         passed, right = (tuple(names[place] for place in chosen) for chosen in (where, order))
@@ -393,12 +394,11 @@ def _other_orders(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         )  # fmt: skip
 
 
-def _places_of_sizes(launch: Launch) -> tuple[int, ...]:
+def _places_of_sizes(case: Case, launch: Launch) -> tuple[int, ...]:
     """Return the places of the arguments that are M, N or K, if these are three numbers; else nothing."""
-    sizes = dataclasses.astuple(launch.shape)
-    places = enumerate(launch.arguments)
-    found = tuple(place for place, given in places if isinstance(given, int) and given in sizes)
-    return found if len(set(sizes)) == 3 else ()
+    names = enumerate(case.variant.method.arguments)
+    is_distinct = len(set(dataclasses.astuple(launch.shape))) == 3
+    return tuple(place for place, name in names if is_distinct and name in SIZE_NAMES)
 
 
 def _with_two_swapped(places: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -415,7 +415,7 @@ def _other_sizes(case: Case, launch: Launch, *, are_named: bool = False) -> Iter
     """
     names = case.variant.method.arguments
     declared = parameters_of(case.program.text, case.program.entry)
-    for place, (role, size) in itertools.product(_places_of_sizes(launch), _sizes(launch)):
+    for place, (role, size) in itertools.product(_places_of_sizes(case, launch), _sizes(launch)):
         name = re.findall(r"\w+", declared[place])[-1]
         if size == launch.arguments[place] or are_named != (role in roles_in_name(name)):
             continue

@@ -86,6 +86,9 @@ ORDER_SEEN = "the result depends on the order in which threads run"
 ORDER_MATTERS = f"{ORDER_SEEN}: the kernel has a race"
 """Cause of two products that differ, before the race is known."""
 
+RIGHT_AT_FIRST = "right with the first inputs, and wrong with others"
+"""Beginning of the reason why a product is wrong that was right on the inputs of the first launch."""
+
 
 @dataclass(frozen=True)
 class Verdict:

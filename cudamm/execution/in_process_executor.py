@@ -13,7 +13,7 @@ from typing import Any
 from cudamm.devices.device import Device, Load, LoadedUnit, Peak, Run, Target, padded
 from cudamm.devices.find_device import host
 from cudamm.errors import CudammError, KernelError
-from cudamm.execution.case import Case, Verdict
+from cudamm.execution.case import RIGHT_AT_FIRST, Case, Verdict
 from cudamm.execution.executor import Facts, LocalExecutor, SampleBatch
 from cudamm.execution.judge import verify
 from cudamm.execution.precision_judge import PrecisionJudge
@@ -133,7 +133,7 @@ class InProcessExecutor(LocalExecutor):
             verdict = verify(run, problem, case.variant, fmad=case.fmad, thread_order=False)
         if verdict.correct is not False:
             return None
-        reason = f"right with the first inputs, and wrong with others: {verdict.reason}"
+        reason = f"{RIGHT_AT_FIRST}: {verdict.reason}"
         return dataclasses.replace(verdict, reason=reason)
 
     def sample(

@@ -185,6 +185,8 @@ class _Changes:
         }
         self._varying = self._thread_dependent()
         self._tiles = self._tile_extents()
+        binary = all_of(self._body, "binary_expression")
+        self._products = {re.sub(r"\s", "", text_of(node)) for node in binary if _sign(node) == "*"}
 
     def all(self) -> Iterator[KernelChange]:
         """Yield the changes of all sites."""
@@ -444,7 +446,8 @@ class _Changes:
             rank = 1 if is_moved or name in loops else 2
             if node == site.node and not is_moved:
                 rank = 4  # such as one of two indices
-            for tile in self._tiles_at(node):
+            # Of tiles with equal extents, the one that multiplies this index elsewhere is meant.
+            for tile in sorted(self._tiles_at(node), key=lambda t: f"{name}*{t}" not in self._products):
                 mistake = f"the factor {tile} is missing"
                 if name != "1":
                     mistake = f"the factor {tile} of {name} is missing"
@@ -786,7 +789,9 @@ class _Changes:
         """Yield each index with a comma, `A[row * K + k, K]` or `As[ty, tx]`, without it."""
         for node in all_of(self._body, "subscript_expression"):
             indices = node.child_by_field_name("indices")
-            given = indices.named_children if indices else []
+            given = outer = indices.named_children if indices else []
+            while len(given) == 1 and given[0].type == "parenthesized_expression":
+                given = given[0].named_children
             if len(given) == 1 and given[0].type == "comma_expression":
                 given = given[0].named_children
             if len(given) != 2 or indices is None:
@@ -805,7 +810,7 @@ class _Changes:
                     f"the comma in {old} throws away its left operand: it is {base}[{right}], and "
                     "compilers warn that the left operand of the comma operator has no effect"
                 )
-                edit = (given[0].start_byte, given[-1].end_byte, new)
+                edit = (outer[0].start_byte, outer[-1].end_byte, new)
                 yield KernelChange(sentence, f"write {base}[{new}]", base, file, line, (edit,), 0)
 
     def _extents_of(self, array: str) -> list[str]:

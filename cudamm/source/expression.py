@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import keyword
 import math
 import operator
 import re
@@ -231,6 +232,27 @@ def split_at_commas(text: str, brackets: str = "([{") -> list[str]:
     return [part.strip() for part in (*parts, text[start:])]
 
 
+_OPERATORS = {"and", "or", "not", "if", "else", "True", "False", "None"}
+_KEYWORD = re.compile(rf"\b({'|'.join(sorted(set(keyword.kwlist) - _OPERATORS))})\b")
+"""A keyword of Python that is no operator here, and so a name, as `in` is in C++."""
+
+_IS_NAME = "_is_a_name"
+
+
+def syntax_tree(text: str) -> ast.expr:
+    """Return the tree of an expression of C in the syntax of Python, whose keywords may be names.
+
+    Raises:
+        SyntaxError, ValueError, MemoryError, RecursionError: Python's parser cannot read the text.
+    """
+    python = _KEYWORD.sub(r"\1" + _IS_NAME, text.strip())
+    tree = ast.parse(python.replace("&&", " and ").replace("||", " or "), mode="eval").body
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = node.id.removesuffix(_IS_NAME)
+    return tree
+
+
 def _tree(text: str) -> ast.expr:
     if len(text) > LARGEST_TEXT:
         raise UsageError(f"an expression of {len(text)} characters is too long (at most {LARGEST_TEXT})")
@@ -240,8 +262,7 @@ def _tree(text: str) -> ast.expr:
     if not text.isascii():
         raise UsageError(f"“{text.strip()}” is not arithmetic")
     try:
-        # C's operators are accepted too.
-        return ast.parse(text.strip().replace("&&", " and ").replace("||", " or "), mode="eval").body
+        return syntax_tree(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise UsageError(f"“{text.strip()}” is not arithmetic") from None
 

@@ -14,6 +14,7 @@ from tree_sitter import Node
 
 from cudamm.source.c_definitions import Function, SourceFile, initialised
 from cudamm.source.c_numbers import Number, Translation
+from cudamm.source.expression import syntax_tree
 from cudamm.source.parsed_source import all_of, declared_name, parsed_expression, text_of
 from cudamm.source.simplified_expression import simplified
 
@@ -52,7 +53,7 @@ class MatrixUse:
 def terms(text: str) -> set[frozenset[str]]:
     """Return the names in each term of a sum: `{row, K}` and `{k}` for `row * K + k`."""
     try:
-        return _terms(ast.parse(text, mode="eval").body)
+        return _terms(syntax_tree(text))
     except (SyntaxError, RecursionError, ValueError, MemoryError):
         return set()
 

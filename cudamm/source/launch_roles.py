@@ -44,6 +44,9 @@ _NUMBER = "number_"
 _CERTAIN = 100
 """The weight of evidence that outweighs all other."""
 
+_LARGEST_ELEMENT = 16
+"""Largest number in the size of memory that may be an element's size in bytes, not an extent."""
+
 _FACTORS = re.compile(r"\(*(?:\w+|sizeof\(element\))(?:\)* \* \(*(?:\w+|sizeof\(element\)))+\)*")
 """A product of names and numbers."""
 
@@ -103,6 +106,7 @@ class LaunchRoles:
         self.scratch: frozenset[str] = frozenset()
         self._by_memory: set[str] = set()  # the sizes whose roles are proven by the memory of A, B and C
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
+        self._with_number: set[str] = set()  # the matrices whose memory has a number as an extent
 
     def find(self) -> None:
         """Find the matrices and the sizes.
@@ -621,6 +625,8 @@ class LaunchRoles:
                 ]
                 is_product = number is not None and _FACTORS.fullmatch(number.text) is not None
                 extents[letter].add(frozenset(here if is_product else ()))
+                if number and any(int(n) > _LARGEST_ELEMENT for n in re.findall(r"\b\d+\b", number.text)):
+                    self._with_number.add(letter)
                 for own in here:
                     if own and not self._is_tile(own):
                         self._allocated_for.setdefault(own, set()).add(letter)
@@ -635,7 +641,9 @@ class LaunchRoles:
         return found
 
     def _check_extents(self) -> None:
-        """Raise NoProduct if A has M x N elements, B has N and C has M."""
+        """Raise NoProduct if A has M x N elements, B has N and C has M, and no number is an extent."""
+        if self._with_number:
+            return
         of = {x: {name for name, matrices in self._allocated_for.items() if x in matrices} for x in "ABC"}
         if len(of["B"]) == len(of["C"]) == 1 and len(of["A"]) == 2 and of["A"] == of["B"] | of["C"]:
             raise NoProduct(f"{self.kernel.name} multiplies a matrix and a vector")

@@ -191,7 +191,7 @@ def test_the_element_type_is_that_of_the_matrices(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("__half2, __half2", "matrices of __half2"),
+        ("long long, long long", "matrices of long long"),
         ("float, double", "C is declared as double; with A and B of float .* whose C is float"),
         ("__nv_fp8_e5m2, __nv_bfloat16", "matrices of __nv_fp8_e5m2"),
         ("__nv_fp8_e5m2, __nv_fp8_e5m2", "matrices of __nv_fp8_e5m2"),

@@ -755,8 +755,8 @@ def divergent_barrier(watched: WatchedLaunch, fault: Fault) -> Mistake:
         "let each thread that the mask names, and no other thread, execute the operation; compute the mask "
         "before the branch, for example with __ballot_sync"
         if " the mask 0x" in message
-        else "do not let threads return or continue before a barrier: let all threads reach it, and skip "
-        "only the loads and stores"
+        else "let all threads of the block reach the barrier: put it outside of conditions, let no thread "
+        "return or continue before it, and skip only the loads and stores"
         if "left the kernel" in message
         else "let all threads of the block meet at one barrier, outside of the branches"
     )

@@ -325,8 +325,8 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         (gx, gy, _), (x, y, _) = launch.grid, covering(launch).grid
         if x >= gx and y >= gy and (x, y) != (gx, gy):
             yield ProvenCause(
-                f"the grid has too few blocks: at {launch.shape} it has {gx} x {gy}, and the product is "
-                f"right with {x} x {y}",
+                f"the grid has too few blocks: tried at {launch.shape}, where it has {gx} x {gy}, the "
+                f"product is right with {x} x {y}",
                 f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks", relaunched=covering,
             )  # fmt: skip
 

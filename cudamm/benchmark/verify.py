@@ -103,13 +103,19 @@ def is_success(results: Sequence[Result]) -> bool:
 
 
 def not_watched(variants: Iterable[Variant], watched: Collection[Variant]) -> list[str]:
-    """Return a remark on users' kernels whose accesses `verify_all` did not watch; none if it watched all."""
-    methods = {v.method for v in variants if v not in watched and not v.method.builtin}
-    files = sorted(method.path.name for method in methods if not method.runs_on_host)
-    if not files:
-        return []
-    file = files[0] if len(files) == 1 else "FILE"
-    return [f"Races and accesses out of bounds were not looked for: cudamm check {file} finds them."]
+    """Return remarks on what was not looked at in users' programs: unwatched accesses, and host code."""
+    users = [variant for variant in variants if not variant.method.builtin]
+    unwatched = {variant.method for variant in users if variant not in watched}
+    files = sorted(method.path.name for method in unwatched if not method.runs_on_host)
+    remarks = []
+    if files:
+        file = files[0] if len(files) == 1 else "FILE"
+        remarks.append(
+            f"Races and accesses out of bounds were not looked for: cudamm check {file} finds them."
+        )
+    if any(variant.method.launched_at[1] for variant in users):
+        remarks.append("Of the host code, only the launch was read: allocations and copies were not checked.")
+    return remarks
 
 
 @dataclass(frozen=True)

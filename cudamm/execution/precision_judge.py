@@ -190,7 +190,7 @@ def _described(precision: Precision, problem: Problem, method: Method | None) ->
     advice = (
         ""
         if problem.allowed_precision or problem.element.keeps_sums
-        else f" (if that is meant, allow it with --allow-precision{name})"
+        else f" (if that is meant, cudamm verify allows it with --allow-precision{name})"
     )
     types = [t for e in ELEMENT_TYPES.values() if e.is_narrow for t in (e.c_name, *e.other_c_names)]
     place = _place(method, [t for t in types if t != "float"]) if method is not None else ""

@@ -192,6 +192,10 @@ class Launch:
         return self.grid[0] * self.grid[1] * self.grid[2]
 
 
+MOST_THREADS = 1024
+"""Maximum number of threads of a block, on every GPU since 2010."""
+
+
 def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UNSCALED) -> Launch:
     """Return the launch of a variant on matrices of a shape.
 
@@ -201,7 +205,8 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
     Raises:
         UsageError: an expression of the header has no valid value for this shape.
         RequirementError: a condition that the variant requires does not hold.
-        KernelError: the grid is empty, or the program passes elements of another type than the kernel takes.
+        KernelError: the grid is empty, the program's block is too large, or the program passes elements of
+            another type than the kernel takes.
     """
     method = variant.method
     if method.type_conflict:
@@ -216,6 +221,12 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
         raise UsageError(f"{variant}: shared-bytes is {shared_bytes}, and must not be negative")
     block = single if not method.is_kernel else variant.extents("threads", method.threads, names)
     grid = single if not method.is_kernel else variant.extents("grid", method.grid, names)
+    threads = math.prod(block)
+    if threads > MOST_THREADS and shape.extents == method.program_size:
+        extents = " x ".join(map(str, block))
+        raise KernelError(
+            f"cannot be launched: a block of {extents} has {threads} threads, and a GPU allows {MOST_THREADS}"
+        )
     scratch = Scratch(
         SCRATCH_BYTES
         * max(

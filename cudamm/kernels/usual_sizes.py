@@ -189,20 +189,23 @@ def tile_of(variant: Variant) -> Tile:
     """Return the tile of a variant, as far as its grid and its requirements show it."""
     step = _multiple(variant, "K")
     if are_square_only([variant]):
-        edge = _rows_of_a_block(variant, (1, 1, 1))
+        edge = max(_rows_of_a_block(variant, (1, 1, 1), axis) for axis in range(3))
         return Tile(edge, edge, step)
     return Tile(_rows_of_a_block(variant, (1, 0, 0)), _rows_of_a_block(variant, (0, 1, 0)), step)
 
 
-def _rows_of_a_block(variant: Variant, direction: tuple[int, int, int]) -> int:
+def _rows_of_a_block(variant: Variant, direction: tuple[int, int, int], axis: int | None = None) -> int:
     """Return how far matrices have to grow in a direction from one growth of the grid to the next.
 
     Return 0 if the grid does not grow, or grows by several blocks, as one with all blocks in one dimension.
+
+    Args:
+        axis: the only axis of the grid that counts; None for all.
     """
 
     def blocks(further: int) -> int:
         launch = _launch(variant, "x".join(str(_LONG_EDGE + further * step) for step in direction))
-        return sum(launch.grid) if launch else 0
+        return 0 if launch is None else sum(launch.grid) if axis is None else launch.grid[axis]
 
     def next_growth(start: int) -> int:
         return bisect.bisect_right(range(_LONG_EDGE), blocks(start), lo=start, key=blocks)

@@ -37,7 +37,7 @@ def test_a_kernel_that_cuts_its_inputs_is_wrong_although_within_the_bound_of_lon
     ended = run(f"verify {write(TF32)} {LONG}")
     assert ended.status == 1
     assert "computed in less than its type: errors like those of 1" in ended.stdout
-    assert "float32 has 24 (if that is meant, allow it with --allow-precision)" in ended.stdout
+    assert "float32 has 24 (if that is meant, cudamm verify allows it with --allow-precision)" in ended.stdout
 
 
 @pytest.mark.parametrize(

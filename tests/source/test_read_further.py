@@ -186,12 +186,14 @@ def test_a_template_of_the_host_code_has_the_argument_of_its_caller() -> None:
 
 
 def test_a_kernel_that_cannot_be_read_costs_only_itself() -> None:
-    second = NAIVE.replace("gemm", "narrow").replace("float", "half2")
-    text = NAIVE + second + run(f"half2 *h; narrow{SMALL}(h, h, h, m, n, k); gemm{SMALL}(a, b, c, m, n, k);")
+    second = NAIVE.replace("gemm", "narrow").replace("float", "long long")
+    text = (
+        NAIVE + second + run(f"long long *h; narrow{SMALL}(h, h, h, m, n, k); gemm{SMALL}(a, b, c, m, n, k);")
+    )
     (variant,) = Selection((), kernels=(text,)).variants()
     assert variant.method.entry == "gemm"
     assert any("narrow is left out" in remark for remark in variant.method.remarks)
-    with pytest.raises(UsageError, match="half"):
+    with pytest.raises(UsageError, match="long long"):
         Selection(
             (),
             kernels=(text.replace(f"gemm{SMALL}(a, b, c, m, n, k);", f"narrow{SMALL}(h, h, h, 1, 1, 1);"),),

@@ -472,6 +472,21 @@ def _remaining(executor: LocalExecutor, case: Case, cause: ProvenCause, timeout_
         ]
 
 
+def _with_effect(mistakes: Sequence[Mistake]) -> list[Mistake]:
+    """Return the mistakes of a kernel with a right product, without reads of C that it does not use.
+
+    Published kernels read C for beta before they look whether the element is within C, and use the value only
+    then. `check` reports these reads, also as races; they do not fail a right product.
+    """
+
+    def loads(mistake: Mistake) -> set[int]:
+        return {at.line for at in mistake.threads if at.op == "load"} if mistake.array == "C" else set()
+
+    outside = [loads(mistake) for mistake in mistakes if mistake.kind == "out-of-bounds"]
+    unused = set().union(*outside)
+    return [mistake for mistake in mistakes if not loads(mistake) & unused]
+
+
 def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:
     """Watch a case whose product is wrong, and return the cause in a sentence; empty if none is observed.
 
@@ -488,6 +503,8 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
         _, mistakes = _observed_mistakes(case, case.launch, verdict, timeout_s)
     except (KernelError, NoDeviceError):
         return ""  # the verdict has a reason of its own
+    if verdict.correct:
+        mistakes = _with_effect(mistakes)
     cause, multiple = proven_cause([case] if may_follow_from_another(mistakes, case.program) else [])
     if cause is not None:
         place = f" ({cause.file or case.variant.method.path.name}:{cause.line})" if cause.line else ""

@@ -96,7 +96,7 @@ def usual_cause(run: Run, problem: Problem) -> str:
         if run.plan.column_major:  # those above are of matrices that lie row by row
             readings = (*_taken_by_row(shape, run.plan.column_major),)
         for sentence, reading in readings:
-            if reading == _right(shape):
+            if not run.plan.column_major and reading == _right(shape):
                 continue  # the sizes are equal, and an order of them is like any other
             if observed.is_explained_by(reading):
                 return sentence

@@ -26,7 +26,8 @@ def parsed(source: str) -> Node:
     """Return the tree of C++ source; an empty tree for a text of more than LARGEST_PARSED characters."""
     text = source if len(source) <= LARGEST_PARSED else ""
     text = re.sub(r"\bunsigned(?=\s*\()", "uint32_t", text)  # the grammar has no `unsigned(n)`
-    return tree_sitter.Parser(_LANGUAGE).parse(text.encode()).root_node
+    # A `#line` may name a file whose name the locale cannot decode.
+    return tree_sitter.Parser(_LANGUAGE).parse(text.encode(errors="surrogateescape")).root_node
 
 
 def parsed_expression(text: str) -> Node | None:
@@ -41,7 +42,7 @@ def parsed_expression(text: str) -> Node | None:
 
 def text_of(node: Node | None) -> str:
     """Return the text of a node; empty for no node."""
-    return (node.text or b"").decode() if node else ""
+    return (node.text or b"").decode(errors="surrogateescape") if node else ""
 
 
 def all_of(node: Node, *types: str) -> Iterator[Node]:

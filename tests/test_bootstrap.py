@@ -309,6 +309,7 @@ def test_a_wheel_of_pycuda_is_installed_without_a_build(gpu_machine: Machine) ->
     assert commands[4].endswith(f"/{wheel.name}")
 
 
+@pytest.mark.slow
 def test_a_failed_gpu_part_leaves_out_only_pycuda_and_is_tried_again(gpu_machine: Machine) -> None:
     failures = [
         ({"FAIL": ".[toolkit]"}, "no nvcc"),

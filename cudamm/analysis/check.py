@@ -488,7 +488,7 @@ def _with_effect(mistakes: Sequence[Mistake]) -> list[Mistake]:
 
 
 def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:
-    """Watch a case whose product is wrong, and return the cause in a sentence; empty if none is observed.
+    """Watch a case, and return its mistake, or the cause of its wrong product, in a sentence; empty for none.
 
     Args:
         verdict: the verdict on its product.

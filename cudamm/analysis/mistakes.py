@@ -22,6 +22,7 @@ from cudamm.execution.case import ORDER_MATTERS, RIGHT_AT_FIRST, Verdict
 from cudamm.execution.usual_causes import OF_LAUNCH
 from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, WRONG_TERM
 from cudamm.kernels.launch_plan import Launch
+from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.source.c_definitions import lines_in_one_function
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
 
@@ -652,8 +653,10 @@ def _overlapping(watched: WatchedLaunch, fault: Fault, arrays: Overlap) -> Mista
 
 def _element_bytes(watched: WatchedLaunch, c_type: str) -> int:
     """Return the size of a type; 0 if it is not known."""
-    sizes = {"char": 1, "half": 2, "__half": 2, "__nv_bfloat16": 2, "float": 4, "int": 4, "double": 8}
-    return sizes.get(c_type, watched.program.element.size_bytes if c_type in ("T", "element") else 0)
+    if c_type in ("T", "element"):
+        return watched.program.element.size_bytes
+    known = (e.size_bytes for e in ELEMENT_TYPES.values() if c_type in (e.c_name, *e.other_c_names))
+    return next(known, 0)
 
 
 def _distance(watched: WatchedLaunch, fault: Fault) -> str:

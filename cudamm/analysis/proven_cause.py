@@ -26,8 +26,9 @@ from cudamm.devices.observe import observe
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
 from cudamm.execution.judge import wrong_elements
+from cudamm.execution.usual_causes import FEW_BLOCKS
 from cudamm.kernels.launch_plan import Launch, plan
-from cudamm.kernels.method import SIZE_NAMES
+from cudamm.kernels.method import MOST_THREADS, SIZE_NAMES
 from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
 from cudamm.source.c_text import shared_arrays_in
@@ -325,7 +326,7 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         (gx, gy, _), (x, y, _) = launch.grid, covering(launch).grid
         if x >= gx and y >= gy and (x, y) != (gx, gy):
             yield ProvenCause(
-                f"the grid has too few blocks: tried at {launch.shape}, where it has {gx} x {gy}, the "
+                f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, the "
                 f"product is right with {x} x {y}",
                 f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks", relaunched=covering,
             )  # fmt: skip
@@ -343,7 +344,7 @@ def _other_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     shares = sorted(itertools.product(_SHARES, repeat=2), key=lambda pair: pair[0] != pair[1])
     for x, y in dict.fromkeys((int(bx * share_x), int(by * share_y)) for share_x, share_y in shares):
         is_whole = x and y and max(x, bx) % min(x, bx) == max(y, by) % min(y, by) == 0
-        if not is_whole or x * y * bz > 1024 or (x, y) == (bx, by) or (by == 1 and y > 1):
+        if not is_whole or x * y * bz > MOST_THREADS or (x, y) == (bx, by) or (by == 1 and y > 1):
             continue
 
         def with_block(given: Launch, x: int = x, y: int = y) -> Launch:
@@ -432,7 +433,7 @@ def _other_sizes(case: Case, launch: Launch, *, are_named: bool = False) -> Iter
 
 
 def _sizes(launch: Launch) -> list[tuple[str, int]]:
-    return list(zip("MNK", dataclasses.astuple(launch.shape), strict=True))
+    return list(zip(SIZE_NAMES, dataclasses.astuple(launch.shape), strict=True))
 
 
 def _blocks_like_tiles(case: Case, launch: Launch) -> Iterator[ProvenCause]:

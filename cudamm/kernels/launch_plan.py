@@ -11,7 +11,7 @@ from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.array_file import FileArray, read_array
 from cudamm.kernels.header import ARRAY_FILE, SCRATCH_BYTES, TENSOR_MAP
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import ElementType, MatrixName, Method
+from cudamm.kernels.method import MOST_THREADS, ElementType, MatrixName, Method
 from cudamm.kernels.problem import UNSCALED, Scale, Shape, check_size
 from cudamm.kernels.variant import Variant
 from cudamm.source.expression import SCRATCH, parse, split_at_commas
@@ -190,10 +190,6 @@ class Launch:
     def blocks(self) -> int:
         """Return the number of blocks in the grid."""
         return self.grid[0] * self.grid[1] * self.grid[2]
-
-
-MOST_THREADS = 1024
-"""Maximum number of threads of a block, on every GPU since 2010."""
 
 
 def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UNSCALED) -> Launch:

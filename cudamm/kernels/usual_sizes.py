@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudamm.errors import KernelError, UsageError
-from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.method import ELEMENT_TYPES, MOST_THREADS
 
 if TYPE_CHECKING:
     from cudamm.kernels.launch_plan import Launch
@@ -43,9 +43,6 @@ _WITHIN_ONE_TILE = frozenset(("17x31x13", "64x64x64", "96x128x64", "17", "64"))
 _LONG_EDGE = 4096
 """Extent of matrices at which a grid shows how large a tile is, and the longest tile that is looked for."""
 
-_THREADS_PER_BLOCK = 1024
-"""Maximum number of threads of a block, on every GPU."""
-
 _USUAL_STEP = 32
 """Number of terms of a step of K, for kernels that do not say it."""
 
@@ -73,7 +70,7 @@ def usual_sizes(variants: Sequence[Variant]) -> tuple[str, ...]:
         chosen += _with_fixed_extents(variant)
         size = variant.method.program_size
         if size is not None and is_affordable(variant, size):
-            (empty if has_no_blocks(variant, size) else own).append("x".join(map(str, size)))
+            (empty if cannot_launch(variant, size) else own).append("x".join(map(str, size)))
     if are_users:
         chosen = _accepted(users, chosen)
     known = {*own, *empty}
@@ -85,11 +82,11 @@ def is_affordable(variant: Variant, size: tuple[int, int, int]) -> bool:
     if math.prod(size) <= AFFORDABLE_WORK:
         return True
     m, n, k = size
-    return max(m * k, k * n, m * n) <= AFFORDABLE_WORK and has_no_blocks(variant, size)
+    return max(m * k, k * n, m * n) <= AFFORDABLE_WORK and cannot_launch(variant, size)
 
 
-def has_no_blocks(variant: Variant, size: tuple[int, int, int]) -> bool:
-    """Return whether the grid is empty at a size, so that the launch fails."""
+def cannot_launch(variant: Variant, size: tuple[int, int, int]) -> bool:
+    """Return whether the launch fails at a size: the grid is empty, or the program's block is too large."""
     return bool(_why_not_launched(variant, size))
 
 
@@ -305,7 +302,7 @@ def _accepts(variant: Variant, size: str) -> bool:
         return True  # an empty grid is a mistake, not a requirement
     except UsageError:
         return False
-    return launch.threads_per_block <= _THREADS_PER_BLOCK
+    return launch.threads_per_block <= MOST_THREADS
 
 
 def _launch(variant: Variant, size: str) -> Launch | None:

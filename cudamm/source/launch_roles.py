@@ -106,7 +106,7 @@ class LaunchRoles:
         self.scratch: frozenset[str] = frozenset()
         self._by_memory: set[str] = set()  # the sizes whose roles are proven by the memory of A, B and C
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
-        self._with_number: set[str] = set()  # the matrices whose memory has a number as an extent
+        self._has_number_as_extent = False  # in the size of the memory of A, B or C
 
     def find(self) -> None:
         """Find the matrices and the sizes.
@@ -609,9 +609,8 @@ class LaunchRoles:
         The three products of M, N and K, such as `rows * inner * sizeof(float)`, outweigh all other evidence.
         """
         found: dict[str, Counter[str]] = {}
-        extents: dict[str, set[frozenset[str]]] = {
-            x: set() for x in "ABC"
-        }  # the names that each size multiplies, by matrix
+        # The names that each size of memory multiplies, by matrix.
+        extents: dict[str, set[frozenset[str]]] = {letter: set() for letter in "ABC"}
         for parameter, letter in self.letters.items():
             columns = next(p.columns for p in self.parameters if p.name == parameter)
             if columns in constants(self.file):  # `float (*A)[columns]`
@@ -626,7 +625,7 @@ class LaunchRoles:
                 is_product = number is not None and _FACTORS.fullmatch(number.text) is not None
                 extents[letter].add(frozenset(here if is_product else ()))
                 if number and any(int(n) > _LARGEST_ELEMENT for n in re.findall(r"\b\d+\b", number.text)):
-                    self._with_number.add(letter)
+                    self._has_number_as_extent = True
                 for own in here:
                     if own and not self._is_tile(own):
                         self._allocated_for.setdefault(own, set()).add(letter)
@@ -642,7 +641,7 @@ class LaunchRoles:
 
     def _check_extents(self) -> None:
         """Raise NoProduct if A has M x N elements, B has N and C has M, and no number is an extent."""
-        if self._with_number:
+        if self._has_number_as_extent:
             return
         of = {x: {name for name, matrices in self._allocated_for.items() if x in matrices} for x in "ABC"}
         if len(of["B"]) == len(of["C"]) == 1 and len(of["A"]) == 2 and of["A"] == of["B"] | of["C"]:

@@ -68,6 +68,7 @@ def test_tiles_in_plain_order_have_conflicts(
     assert taken >= 2 * needed
 
 
+@pytest.mark.slow
 def test_a_method_of_tf32_is_compared_with_naive_in_float32() -> None:
     """Each block of 128 x 128 loads both matrices once; `naive` loads two elements for each product."""
     n = 128

@@ -105,6 +105,7 @@ def test_check_remarks_that_c_is_read_unless_it_is_verified_with_beta(run) -> No
     assert ended.status == 0 and "remark" not in ended.stdout
 
 
+@pytest.mark.slow
 def test_factors_that_the_kernel_ignores_are_found(run) -> None:
     views = ", ".join(ROWS.values())
     assert run(f"verify --device cpu {launch(args=f'{views}, M, N, K, ALPHA, 1.0')}").status == 1

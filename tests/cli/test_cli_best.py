@@ -131,6 +131,7 @@ def test_verify_chooses_for_each_size_and_type(run, tmp_path):
     assert "best: " in result.stdout and "best at 1x1x1 float32, 1x1x1 int32: " in result.stdout
 
 
+@pytest.mark.slow
 def test_block_auto_does_not_apply_to_best(run, needs_nvcc):
     result = run(f"bench --device cpu -m best,tiled-dynamic --block auto -n 16 {ONCE} --json -")
     assert result.records[0]["chosen_by"] == "preference"

@@ -146,6 +146,7 @@ def test_without_the_extra_the_package_to_install_is_named(
     run(f"{VERIFY} {place}").refused(3, "a cluster needs Dask", "pip install 'cudamm[cluster]'")
 
 
+@pytest.mark.slow
 def test_a_command_without_a_cluster_does_not_import_dask(spawn: Any) -> None:
     ended = spawn("verify -m naive -n 8 --dtype int32 --device cpu,cpu", PYTHONPROFILEIMPORTTIME="1")
     assert ended.status == 0

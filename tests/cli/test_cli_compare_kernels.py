@@ -57,6 +57,7 @@ def test_two_files_of_one_name_are_compared(run, two_versions, needs_nvcc):
     ]
 
 
+@pytest.mark.slow
 def test_without_nvcc_the_rows_say_so_and_a_wrong_kernel_is_not_judged(run, kernel, monkeypatch, request):
     from cudamm.compile import nvcc_compiler
 

@@ -113,6 +113,7 @@ def test_a_mistake_of_the_assignment_ends_with_status_2_before_anything_runs(run
     run("grade missing.toml right.cu").refused(2, "there is no assignment missing.toml")
 
 
+@pytest.mark.slow
 def test_what_the_machine_lacks_ends_with_status_3(run, handed_in, tmp_path):
     path = tmp_path / "assignment.toml"
     speed = "[[test]]\nkind = 'speed'\nof = 'tiled'\nfull_at = 0.9\npoints = 4\n"

@@ -109,6 +109,7 @@ def test_dev_null_stays_a_device(run):
     assert os.path.exists("/dev/null") and not os.path.isfile("/dev/null")  # noqa: PTH110, PTH113
 
 
+@pytest.mark.slow
 def test_a_named_pipe_gets_the_document_and_is_opened_once(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

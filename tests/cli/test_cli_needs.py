@@ -94,6 +94,7 @@ def test_a_dependent_launch_is_refused_before_the_kernel_is_compiled(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("needs_nvcc")
 def test_a_dependent_launch_is_refused_for_an_older_architecture(run, kernel: Callable[..., Path]) -> None:
     path = kernel("own.cu", "// threads:", DEPENDENT)

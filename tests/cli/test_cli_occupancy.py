@@ -197,6 +197,7 @@ def test_the_suggested_block_size_fills_a_multiprocessor(run, needs_nvcc):
     assert (old["active_blocks"], new["reason"]) == (0, "") and "124" in old["reason"]
 
 
+@pytest.mark.slow
 def test_a_block_size_that_is_compiled_in_is_the_only_suggestion(run, needs_nvcc):
     records = run("occupancy --arch sm_90 -m tile-1d,tile-2d --suggest --json -").records
     assert len(records) == 2
@@ -246,6 +247,7 @@ def test_why_proposes_only_blocks_that_the_kernel_can_have(run, needs_nvcc, tmp_
     assert all(step["occupancy"] == sixteen["occupancy"] for step in (*small, *large))
 
 
+@pytest.mark.slow
 def test_why_says_that_the_launch_has_to_change_if_it_fixes_the_block(run, needs_nvcc, tmp_path):
     (tmp_path / "wide.cu").write_text(WIDE)
     ended = run("occupancy wide.cu --arch sm_86 --why")
@@ -295,6 +297,7 @@ def test_each_problem_size_has_its_own_row(run, needs_nvcc):
     assert [(row["m"], row["n"], row["k"]) for row in rows] == [(64, 64, 64), (100, 50, 30)]
 
 
+@pytest.mark.slow
 def test_architectures_are_limited_to_those_that_nvcc_supports(run, monkeypatch, needs_nvcc):
     monkeypatch.setattr(importlib.import_module("cudamm.devices.find_device"), "find_gpu", raise_no_device)
     nvcc = dataclasses.replace(nvcc_compiler.nvcc(), architectures=("sm_80", "sm_90"))
@@ -441,6 +444,7 @@ def test_values_that_the_kernel_cannot_have_are_refused_before_it_is_compiled(
     run(f"occupancy --arch sm_90 -m {method} --dtype {element} -D {values}").refused(2, method, condition)
 
 
+@pytest.mark.slow
 def test_a_kernel_without_occupancy_is_refused(run, mine):
     run("occupancy --arch sm_86 -m cpu-simple").refused(2, "host methods have no occupancy")
     run("occupancy --arch sm_86 -m tiled --block 33").refused(2, "1089 threads", "1024")

@@ -24,6 +24,7 @@ def test_bench_draws_a_picture_in_the_format_of_the_suffix(run, tmp_path, suffix
     assert [path.name for path in tmp_path.iterdir()] == [f"x.{suffix}"]
 
 
+@pytest.mark.slow
 def test_a_picture_shows_the_best_of_each_method_that_is_timed(run, tmp_path):
     ended = run(f"sweep {ON_CPU} -m tiled,cpu-block --block 4,8,16 --plot x.svg --json x.json")
     assert (ended.status, ended.stderr) == (0, "")

@@ -62,6 +62,7 @@ def executors(*names: str) -> Any:
     return SimpleNamespace(members=members)
 
 
+@pytest.mark.slow
 def test_each_device_has_a_line_with_what_it_runs_until_it_has_no_more(terminal: Terminal) -> None:
     both_report, first_has_ended = threading.Barrier(2), threading.Event()
     seen: list[bool] = []

@@ -257,6 +257,7 @@ def large_results(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_tables_and_page_show_the_fastest_rows_and_csv_has_all(run, large_results, tmp_path):
     start = time.process_time()
     assert run("report large.json --no-occupancy --csv all.csv").status == 0

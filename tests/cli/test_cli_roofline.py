@@ -382,6 +382,7 @@ def test_types_other_than_float32_need_a_given_peak(on_gpu):
     assert naive["gflops"] == pytest.approx(RATE)
 
 
+@pytest.mark.slow
 def test_measured_tensor_cores_are_the_roof_of_methods_that_use_them(on_gpu):
     peaks = (
         Peak("FMA", "float64", 2, "measured: float64 multiply-adds from registers", 1980),

@@ -139,6 +139,7 @@ class TestCompiled:
         methods = [m for m in ladder() if m.language == "cuda" and "float32" in m.element_types]
         assert shown == [method.path.name for method in methods]
 
+    @pytest.mark.slow
     def test_compiled_code_is_taken_from_the_cache(self, run, monkeypatch) -> None:
         first = run("show -m naive --ptx --arch sm_80").stdout
 
@@ -149,6 +150,7 @@ class TestCompiled:
         monkeypatch.setattr(nvcc_compiler, "made_by_nvcc", refuse)
         assert run("show -m naive --ptx --arch sm_80").stdout == first
 
+    @pytest.mark.slow
     def test_a_file_without_a_header_can_be_shown(self, run, bare: Path) -> None:
         assert "#define VALUE 42" in run("show --kernel bare.cu -D VALUE=42").stdout
         assert "1109917696;" in run("show --kernel bare.cu -D VALUE=42 --ptx --arch sm_80").stdout  # 42.0f
@@ -215,6 +217,7 @@ class TestCompiled:
 
 
 class TestDiff:
+    @pytest.mark.slow
     @pytest.mark.usefixtures("needs_nvcc")
     def test_naive_and_coalesced_differ_in_no_instruction(self, run) -> None:
         shown = run("show --diff naive coalesced --ptx --arch sm_90").stdout

@@ -107,6 +107,7 @@ def test_variants_that_cannot_be_launched_are_not_tried(run):
     assert sorted(r["params"]["BLOCK_SIZE"] for r in ended.records) == [8, 16]
 
 
+@pytest.mark.slow
 def test_the_command_for_a_users_kernel_repeats_its_launch_options(run, kernel, data, tmp_path):
     text = kernel().read_text()
     text = text[text.index("__global__") :].replace("blockIdx.y * BLOCK_SIZE", "blockIdx.y * BY")
@@ -129,6 +130,7 @@ def test_csv_markdown_and_svg_contain_the_variants(run, tmp_path):
     assert "<svg" in (tmp_path / "out.svg").read_text()
 
 
+@pytest.mark.slow
 def test_verbose_prints_each_step_and_quiet_prints_none(run):
     ended = run(f"{TUNE} -m naive --block 4,8 -v")
     assert "start: compiling naive" in ended.stderr and "confirmation: verifying naive" in ended.stderr

@@ -45,6 +45,7 @@ def test_a_named_method_without_the_type_is_refused(run, line):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("needs_nvcc")
 def test_occupancy_and_show_leave_out_methods_without_the_type(run):
     for line in ("occupancy --block 8 --arch sm_90", "show --resources --arch sm_90", "show"):

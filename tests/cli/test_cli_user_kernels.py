@@ -276,6 +276,7 @@ def test_template_arguments_are_swept(run, tmp_path) -> None:
     assert rows == [({"SIDE": 4}, "float32", True), ({"SIDE": 8}, "float32", True)]
 
 
+@pytest.mark.slow
 def test_an_element_that_no_thread_writes_is_found_if_beta_is_zero(run, tmp_path) -> None:
     (tmp_path / "program.cu").write_text(PROGRAM.replace("row >= n ||", "row >= n || row == 3 ||"))
     ended = run(f"verify --device cpu -n 20 program.cu {LAUNCH}")
@@ -290,6 +291,7 @@ def test_a_kernel_that_adds_to_c_although_beta_is_zero_is_wrong(run, tmp_path) -
     assert ended.status == 1 and "it adds to what C held before" in " ".join(ended.stdout.split())
 
 
+@pytest.mark.slow
 def test_files_are_compared_and_standard_input_is_one(run, kernel, monkeypatch, tmp_path) -> None:
     kernel("a.cu")
     kernel("b.cu", "float sum = 0;", "float sum = 1;")

@@ -68,6 +68,7 @@ def test_exact_figures_are_those_of_trace_and_occupancy(run, needs_nvcc, tmp_pat
         }
 
 
+@pytest.mark.slow
 def test_the_table_has_exact_figures_and_times_of_host_methods_only(run, needs_nvcc) -> None:
     ended = run("bench --device cpu -n 64 -m naive,tiled,cpu-simple --runs 2")
     naive, tiled, host = rows_of(ended.stdout)

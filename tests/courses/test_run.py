@@ -49,6 +49,7 @@ def executor(cpu):
         yield executor
 
 
+@pytest.mark.slow
 def test_groups_are_run_with_their_own_settings_and_timed_beside_a_gpu_only(executor):
     groups = (
         timed(make_case("first"), make_case("second", "coalesced"), make_case("other", shape=OTHER)),

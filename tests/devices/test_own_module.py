@@ -82,6 +82,7 @@ def test_a_thread_that_needs_one_waits_for_the_thread_that_compiles_it(
     assert compiled == [SUPPORT.text]
 
 
+@pytest.mark.slow
 def test_one_that_does_not_compile_is_reported_when_it_is_needed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -83,6 +83,7 @@ def compiled(method: Method, arch: str = "sm_90") -> CompiledSource:
     return compile_source(program(variant, FLOAT32, True), arch)
 
 
+@pytest.mark.slow
 def test_a_target_compiles_without_the_gpu(compiled_sources: list[str]) -> None:
     info = DeviceInfo("gpu", "gpu:0", "a GPU", {"driver_cuda": "99.0"})
     limits = Limits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024)
@@ -121,6 +122,7 @@ def test_a_changed_header_is_compiled_again(
     assert compiled(read_method(kernel)).image != first.image and len(compiled_sources) == 2
 
 
+@pytest.mark.slow
 def test_pycuda_gets_no_include_and_so_runs_no_preprocessor(
     write_kernel: Callable[..., Path], compiled_sources: list[str]
 ) -> None:
@@ -161,6 +163,7 @@ def test_an_interrupted_compilation_leaves_no_files(tmp_path: Path, monkeypatch:
     assert not list(temporary.iterdir())
 
 
+@pytest.mark.slow
 def test_a_missing_header_is_not_cached(write_kernel: Callable[..., Path]) -> None:
     path = write_kernel(INCLUDING)
     with pytest.raises(KernelError, match=r"two\.h"):

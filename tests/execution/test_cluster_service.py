@@ -152,6 +152,7 @@ def test_work_of_several_clients_never_overlaps_on_one_device(
     assert recorder.most == 1 and recorder.done == [0, 1, 2] * 4
 
 
+@pytest.mark.slow
 def test_values_come_while_the_work_goes_on(
     service: ClusterService, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:

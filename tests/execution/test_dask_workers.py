@@ -47,6 +47,7 @@ def test_a_worker_that_has_ended_can_be_told_an_address_started_again_and_closed
     worker.close()
 
 
+@pytest.mark.slow
 def test_a_worker_that_gets_no_address_ends_without_a_word(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +116,7 @@ def test_the_command_ends_if_every_worker_of_this_machine_has_ended() -> None:
             _ = group.target
 
 
+@pytest.mark.slow
 def test_workers_that_do_not_join_are_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_executor, "JOIN_S", 0.5)
     monkeypatch.setattr(DaskWorker, "join", lambda worker, address: None)

@@ -97,6 +97,7 @@ def test_a_dismissed_device_starts_again_only_if_it_is_used_again() -> None:
         assert executor._process is not first
 
 
+@pytest.mark.slow
 def test_devices_that_do_not_open_are_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cudamm.execution.worker_executor.START_TIMEOUT_S", 0.5)
     members = [WorkerExecutor("cpu", 30) for _ in range(2)]

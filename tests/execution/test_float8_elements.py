@@ -107,6 +107,7 @@ def test_sums_in_the_type_of_c_have_its_rounding_errors_and_no_other() -> None:
     assert allowed.relative_bound == pytest.approx(of_chain + usual.partial_sum_error)
 
 
+@pytest.mark.slow
 def test_on_whole_numbers_only_the_exact_sum_rounded_once_is_right(write_kernel: Kernel) -> None:
     for new, is_right in (("= sum;", True), ("= sum + (sum == 0 ? 0 : 1);", False)):
         path = write_kernel(KERNEL.replace("= sum;", new))

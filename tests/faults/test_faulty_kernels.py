@@ -119,6 +119,7 @@ def test_a_killed_worker_that_cannot_start_again_ends_the_run_with_its_rows(work
     workspace.assert_nothing_left()
 
 
+@pytest.mark.slow
 def test_a_worker_that_never_starts_ends_the_command(workspace):
     completed = workspace.run(BENCH + "-n 32", prefix="import sys; sys.executable = '/bin/false'")
     assert (completed.status, completed.stdout) == (3, "")

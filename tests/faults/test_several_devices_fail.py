@@ -97,6 +97,7 @@ def test_a_variant_that_kills_three_workers_is_the_only_failed_row(workspace: An
     workspace.assert_nothing_left()
 
 
+@pytest.mark.slow
 def test_a_hang_costs_its_row_while_the_other_processes_go_on(workspace: Any) -> None:
     sizes = " ".join(f"-n 32x32x{100 + fault}" for fault in (0, 9, *range(50, 70)))
     completed = workspace.run(

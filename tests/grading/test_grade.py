@@ -129,6 +129,7 @@ def test_a_gpu_adds_a_bonus_and_changes_no_other_points(gpu, name):
     assert (speed.outcome.value or 0) > 0 or name == "missing_barrier"  # a wrong product has no rate
 
 
+@pytest.mark.slow
 def test_public_tests_alone_are_graded_if_a_student_asks(graded):
     grade = graded(
         RIGHT,

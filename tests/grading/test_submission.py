@@ -155,6 +155,7 @@ def test_without_a_prescribed_launch_the_submission_has_to_launch_its_kernel(gra
     assert graded(two, ONE_PROBLEM).refused.endswith("has several kernels: hand in one (matmul, second)")
 
 
+@pytest.mark.slow
 def test_a_header_cannot_raise_the_rate_that_counts_as_possible(graded, monkeypatch):
     from cudamm.grading import grade as grading
 

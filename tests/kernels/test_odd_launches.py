@@ -144,6 +144,7 @@ def test_a_sum_in_a_function_that_the_kernel_calls_makes_it_a_product() -> None:
     assert fields_of(f"{function} {kernel} {HOST} {{ {launch} }}") == USUAL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "definitions",
     [

@@ -271,6 +271,7 @@ def test_an_impossible_launch_has_no_steps_and_no_curves(write_kernel: WriteKern
     assert [result for result, _ in curves_of_results([broken, sound], [SM_86], None)] == [sound]
 
 
+@pytest.mark.slow
 def test_the_suggestion_respects_the_launch_bounds(header, write_kernel: WriteKernel) -> None:
     path = write_kernel(BODY.replace("void k", "void __launch_bounds__(200) k"))
     (result,) = best(cases(read(path, threads="BLOCK_SIZE", BLOCK_SIZE=(32, 64))))
@@ -287,6 +288,7 @@ def test_each_combination_of_other_parameters_has_its_own_best_block_size(write_
     assert found == [{"BLOCK_SIZE": 16, "COARSE": coarse} for coarse in (1, 2)]
 
 
+@pytest.mark.slow
 def test_the_suggestion_is_the_best_of_variants_with_equal_block_sizes(write_kernel: WriteKernel) -> None:
     source = BODY.replace(
         "C[threadIdx.x] = 1",

@@ -57,6 +57,7 @@ def configurations(draw: st.DrawFn) -> tuple[Architecture, int, int, int, int, i
     return architecture, threads, registers, max(0, shared), draw(st.sampled_from([0, 1, 1, 4, 16])), percent
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(configurations())
 def test_steps_are_the_best_of_all_changes(case: tuple[Architecture, int, int, int, int, int | None]) -> None:

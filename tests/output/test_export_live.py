@@ -188,6 +188,7 @@ def test_a_second_run_on_the_same_file_is_refused(tmp_path: Path) -> None:
     assert in_journal(path)[:3] == list(range(3))
 
 
+@pytest.mark.slow
 def test_concurrent_runs_on_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     program = """

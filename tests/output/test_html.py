@@ -777,6 +777,7 @@ def test_printing_uses_light_colours_and_opens_the_tables(browser: Browser, gpu_
     assert browser.problems() == []
 
 
+@pytest.mark.slow
 def test_no_code_of_a_hostile_file_runs_in_the_browser(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "hostile.html"
     path.write_text(page_text(hostile(), ATTACKS[0]), encoding="utf-8")

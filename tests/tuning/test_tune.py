@@ -217,6 +217,7 @@ def test_the_fastest_variant_of_a_large_space_is_found_with_few_trials(tuned: Ca
     assert outcome.ended == "complete"
 
 
+@pytest.mark.slow
 def test_the_seed_determines_the_variants_that_are_tried(tuned: Callable[..., Outcome]) -> None:
     tried = [
         params_of(tuned(Landscape(bowl(5, 5)), range(1, 13), range(1, 13), seed=seed)) for seed in (7, 7, 8)
@@ -224,6 +225,7 @@ def test_the_seed_determines_the_variants_that_are_tried(tuned: Callable[..., Ou
     assert tried[0] == tried[1] != tried[2]
 
 
+@pytest.mark.slow
 def test_two_parameters_change_together_if_neither_can_change_alone(tuned: Callable[..., Outcome]) -> None:
     """On the diagonal X + Y = 101 no variant has a neighbour with one parameter changed."""
     device = Landscape(lambda params: 1.0 + 0.1 * abs(params["X"] - 77))

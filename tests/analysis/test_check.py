@@ -78,6 +78,7 @@ def test_tiles_that_ignore_k_are_found(checked: Checked) -> None:
     assert "A[0][k] is used 16 times at k = 0" in found.message
 
 
+@pytest.mark.slow
 def test_bytes_taken_for_elements_are_found(checked: Checked) -> None:
     result = checked("bytes_as_elements", "17x31x13")
     store, load = line_of(result, "Nds[ty *"), line_of(result, "sum += Mds")
@@ -85,6 +86,7 @@ def test_bytes_taken_for_elements_are_found(checked: Checked) -> None:
     assert "Mds_Nds[1024]" in result.errors[0].message and "512 elements" in result.errors[0].message
 
 
+@pytest.mark.slow
 def test_a_c_of_which_only_the_diagonal_is_set_to_zero_is_found(checked: Checked) -> None:
     result = checked("zeroes_the_diagonal", "16x24x9")
     (unset,) = result.errors

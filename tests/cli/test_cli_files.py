@@ -109,5 +109,6 @@ def test_a_file_without_a_kernel_is_no_kernel_file_whatever_its_name(run: Any) -
     run("check notes.md").refused(2, "“notes.md” contains no CUDA kernel: name a kernel file")
 
 
+@pytest.mark.slow
 def test_kernel_files_are_taken_beside_all_of_these(run: Any) -> None:
     assert run("verify mine.cu homework/tiled.cu -n 16").status == 0

@@ -237,6 +237,7 @@ int main() {
 """
 
 
+@pytest.mark.slow
 def test_why_proposes_only_blocks_that_the_kernel_can_have(run, needs_nvcc, tmp_path):
     line = "occupancy --arch sm_86 -m tiled,tile-2d --block 8,32 --why --json -"
     small, large, tile = (record["steps"] for record in run(line).records)

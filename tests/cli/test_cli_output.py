@@ -137,6 +137,7 @@ def test_a_reader_that_closes_the_pipe_causes_no_message(line, tmp_path):
     ("line", "redirect"),
     [("devices", ">&-"), ("devices", ">/dev/full"), (NUMPY_BENCH + "--json -", ">/dev/full")],
 )
+@pytest.mark.slow
 def test_a_full_or_closed_standard_output_is_reported_in_one_line(spawn, line, redirect):
     result = spawn(line, redirect=redirect)
     assert "Traceback" not in result.stderr, result.stderr[-300:]

@@ -115,6 +115,7 @@ def test_the_page_has_exact_figures_and_no_winner(run, tmp_path, times) -> None:
 
 
 @pytest.mark.parametrize("columns", ["80", "120"])
+@pytest.mark.slow
 def test_the_figures_fit_the_terminal_without_wrapping(on_terminal, columns) -> None:
     line = "bench --device cpu -n 16 -m naive,tiled,block-coarse-local,vectorized --arch sm_90"
     text = on_terminal(line, COLUMNS=columns, NO_COLOR="1").stdout
@@ -215,6 +216,7 @@ __global__ void spin(int M, int N, int K, const float *A, const float *B, float 
 """
 
 
+@pytest.mark.slow
 def test_a_size_that_takes_too_long_is_estimated_and_its_exact_figures_are_shown(spawn) -> None:
     line = "bench --device cpu -n 2048 -m naive --timeout 0.5"
     ended = spawn(line)
@@ -240,6 +242,7 @@ def test_a_kernel_that_hangs_is_still_called_failed(spawn, tmp_path: Path) -> No
     assert ended.status == 1 and "failed" in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_time_limit_that_is_too_short_is_no_failure_of_a_sound_kernel(spawn) -> None:
     for line in ("verify -m naive -n 512 --dtype float32", "bench -m naive -n 512"):
         ended = spawn(f"{line} --device cpu --timeout 0.01")

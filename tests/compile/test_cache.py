@@ -429,6 +429,7 @@ def test_a_changed_header_changes_what_a_program_is_made_from(
 
 @pytest.mark.sampled(2, first=1)
 @pytest.mark.parametrize("name", ["cuda_fp16.h", "cooperative_groups/reduce.h"])
+@pytest.mark.slow
 def test_a_header_of_cuda_is_never_a_file_of_the_user(
     write_kernel: WriteKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

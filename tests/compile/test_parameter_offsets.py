@@ -60,6 +60,7 @@ def compiled(path: Path, entry: str = "k", arch: str = "sm_90") -> nvcc_compiler
 
 
 @pytest.mark.parametrize("architecture_index", [0, -1], ids=["oldest", "newest"])
+@pytest.mark.slow
 def test_parameters_have_the_offsets_of_a_structs_members(
     write_kernel: WriteKernel, architecture_index: int
 ) -> None:

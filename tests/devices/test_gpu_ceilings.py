@@ -255,6 +255,7 @@ def test_a_kernel_that_an_old_compiler_does_not_know_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 10**5, b"{}", b"[5]", b'[{"unit": "\xff"}]'])
+@pytest.mark.slow
 def test_a_damaged_file_in_the_cache_is_measured_again(gpu: Any, content: bytes) -> None:
     for measure, read in (
         (gpu.device.ceilings, read_ceilings),

@@ -77,6 +77,7 @@ def statuses(group: Executors) -> list[str]:
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("stopped_by", [signal.SIGSTOP, signal.SIGKILL])
+@pytest.mark.slow
 def test_devices_begin_before_every_worker_of_this_machine_has_joined(stopped_by: signal.Signals) -> None:
     with dask_workers(["cpu", "cpu"], "local", reports=False) as workers:
         os.kill(workers[0].process.pid, stopped_by)

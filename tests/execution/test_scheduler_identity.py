@@ -81,6 +81,7 @@ def test_a_scheduler_without_a_dashboard_has_no_address(scheduler: Any) -> None:
         (500, b"", False),
     ],
 )
+@pytest.mark.slow
 def test_a_dashboard_is_recognised_by_its_plots(
     scheduler: Any, answering: Callable[[int, bytes], int], status: int, body: bytes, has_dashboard: bool
 ) -> None:

@@ -152,14 +152,15 @@ def test_nothing_is_measured_again_if_nothing_changed(two_runs: TwoRuns) -> None
 
 
 @pytest.mark.parametrize("thing", named(CHANGED_FILES))
+@pytest.mark.slow
 def test_a_changed_file_has_the_row_measured_again(two_runs: TwoRuns, thing: str) -> None:
     name, text, status = CHANGED_FILES[thing]
     two_runs.write(name, text)
     assert_measured_again(two_runs.run(), status)
 
 
-@pytest.mark.sampled(6)
 @pytest.mark.parametrize("option", named(CHANGED_OPTIONS))
+@pytest.mark.slow
 def test_a_changed_option_has_the_row_measured_again(two_runs: TwoRuns, option: str) -> None:
     value, status = CHANGED_OPTIONS[option]
     assert_measured_again(two_runs.run({option: value}), status)

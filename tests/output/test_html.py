@@ -747,6 +747,7 @@ def test_the_pointer_shows_the_nearest_point(browser: Browser, gpu_page_file: Pa
     assert browser.run(tips) == []
 
 
+@pytest.mark.slow
 def test_controls_hide_lines_and_change_quantity_and_scale(browser: Browser, gpu_page_file: Path) -> None:
     browser.show(gpu_page_file)
     figure = "document.querySelectorAll('figure.chart')[3]"

@@ -458,6 +458,7 @@ def test_labels_cover_neither_each_other_nor_points(points, width):
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CHARTS_AS_PICTURES)
+@pytest.mark.slow
 def test_every_chart_is_drawn_as_a_png_picture(name):
     png = contents(drawn(GPU, EVERY_KIND[name], DATE), "png")
     assert png.startswith(b"\x89PNG")
@@ -465,6 +466,7 @@ def test_every_chart_is_drawn_as_a_png_picture(name):
     assert width >= 1000 and height >= 300
 
 
+@pytest.mark.slow
 def test_pictures_contain_labels_titles_and_caption():
     svg = contents(drawn(GPU, EVERY_KIND["one parameter"], DATE), "svg").decode()
     for text in ("TILE_SIZE", "median time (ms)", "register-tile, best at 4: 1.00 ms", "numpy ‡, 20.0 ms",

@@ -33,6 +33,7 @@ from cudamm.analysis.mistakes import (
 from cudamm.analysis.proven_cause import ProvenCause, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import hidden_mistakes, with_overrun
+from cudamm.analysis.trace import as_compiled, lines_as_compiled, may_be_wide
 from cudamm.benchmark.verify import hangs_too, verified_in_time
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
@@ -211,6 +212,7 @@ def check_all(
     sanitize: Sanitize | None = None,
     timeout_s: float = TIMEOUT_S,
     *,
+    arch: str | None = None,
     advises: bool = False,
     keeps_consequences: bool = False,
 ) -> Iterator[CheckResult]:
@@ -220,6 +222,7 @@ def check_all(
         executor: an executor on the CPU device, which verifies the products.
         sanitize: runs compute-sanitizer on a variant; None: compute-sanitizer is not run.
         timeout_s: time limit in seconds for a block of threads.
+        arch: the architecture for which nvcc merges accesses; None: advice takes them as written.
         advises: skip a size that would take longer than the time limit, and look for the sizes at which a
             wrong kernel is right.
         keeps_consequences: report each kind of mistake that was observed, also if it follows from another.
@@ -247,7 +250,11 @@ def check_all(
                 _check_size(executor, check.case, limit, check, timeout_s, advises)
         _look_for_cause(executor, group, timeout_s, keeps_consequences)
         right_where = _right_where(executor, group) if advises else ""
-        yield _result(variant, dtype, group, sanitize, right_where)
+        result = _result(variant, dtype, group, sanitize, right_where)
+        if not result.errors or keeps_consequences:  # a kernel is made right first: advice is for later
+            advice = _advice(group, arch)
+            result = dataclasses.replace(result, mistakes=(*result.mistakes, *advice))
+        yield result
 
 
 @dataclass
@@ -262,6 +269,7 @@ class _SizeCheck:
         hung: the kernel did not answer in time.
         is_explained: the last of the errors is a wrong product, and its message begins with the cause.
         cause: that cause.
+        observation: what was observed, if the launch finished.
         explains_races: that cause may also be the one of a race on C, at any size.
     """
 
@@ -269,7 +277,7 @@ class _SizeCheck:
     problem: Problem
     case: Case | None = None
     errors: list[Mistake] = field(default_factory=list)
-    advice: list[Mistake] = field(default_factory=list)
+    observation: Observation | None = None
     skipped: str = ""
     failed: str = ""
     remark: str = ""
@@ -364,7 +372,7 @@ def _check_size(
     check.is_explained = has_cause and bool(errors) and errors[-1].kind == "wrong-result"
     if not observation.ended:
         check.watched = len(observation.blocks), case.launch.blocks
-        check.advice = advice_of(observation, case.program, case.launch, check.size)
+        check.observation = observation
     case.problem.release()
 
 
@@ -522,12 +530,10 @@ def _result(
     """Combine the checks of one variant at all sizes into its result."""
     finished = [check for check in checks if not check.skipped and not check.failed]
     watched = [check for check in finished if check.watched is not None]
-    # Advice is taken from the largest size: at small ones most accesses are at an edge of the matrices.
-    advice = max(watched, key=lambda check: check.work).advice if watched else []
     errors = [mistake for check in checks for mistake in check.errors]
     if any(check.explains_races for check in checks):
         errors = [mistake for mistake in errors if not (mistake.kind == "race" and mistake.array == "C")]
-    found = merged([*_of_one_grid(errors, variant.method.program_size), *advice])
+    found = merged(_of_one_grid(errors, variant.method.program_size))
     mistakes = with_cause_first(
         found, [mistake for check in checks if check.is_explained for mistake in check.errors[-1:]]
     )
@@ -555,6 +561,32 @@ def _result(
         right_where=right_where,
         untried=_untried(variant, dtype, checks),
     )
+
+
+def _advice(checks: Sequence[_SizeCheck], arch: str | None) -> tuple[Mistake, ...]:
+    """Return what makes the launch at the largest watched size slow, by the accesses that `trace` counts.
+
+    Args:
+        arch: the architecture for which nvcc merges accesses; None: they are taken as written.
+    """
+    # At small sizes most accesses are at an edge of the matrices.
+    check = max((check for check in checks if check.watched), key=lambda check: check.work, default=checks[0])
+    case, observation = check.case, check.observation
+    if case is None or case.launch is None or observation is None:
+        return ()
+    advice = advice_of(observation, case.program, case.launch, check.size)
+    if any(mistake.kind == "bank-conflict" for mistake in advice) and any(
+        map(may_be_wide, observation.accesses)
+    ):
+        lines = lines_as_compiled(case, arch)
+        if not isinstance(lines, str):
+            compiled = tuple(
+                dataclasses.replace(as_compiled(access, lines), wide_wavefronts=0, wide_ideal_wavefronts=0)
+                for access in observation.accesses
+            )
+            observation = dataclasses.replace(observation, accesses=compiled)
+            advice = advice_of(observation, case.program, case.launch, check.size)
+    return merged(advice)
 
 
 def _of_one_grid(errors: Sequence[Mistake], own_size: tuple[int, int, int] | None) -> Sequence[Mistake]:

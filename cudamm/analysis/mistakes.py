@@ -855,13 +855,14 @@ def bank_conflict(watched: WatchedLaunch, access: Access) -> Mistake | None:
     ratio = access.wavefronts / access.ideal_wavefronts
     message = (
         f"a warp {_WARP_VERBS[access.op]} {access.array or 'shared memory'} in {_number(ratio)} times as "
-        f"many passes through the {BANKS} banks as needed: a {_number(ratio)}-way bank conflict"
+        f"many passes through the {BANKS} banks as needed: {_way(ratio)} bank conflict"
     )
     merged_ratio = (
         access.wide_wavefronts / access.wide_ideal_wavefronts if access.wide_ideal_wavefronts else ratio
     )
     if round(merged_ratio, 1) != round(ratio, 1):
-        message += f" ({_number(merged_ratio)}-way if the compiler merges four loads into one)"
+        merged = f"{_way(merged_ratio)} one" if merged_ratio > 1 else "none"
+        message += f" ({merged} if the compiler merges four loads into one)"
     shape, stride, cure = watched.shapes.get(access.array), _stride(watched, access), ""
     if shape and stride and len(shape.extents) == 2 and stride % shape.row_bytes == 0:
         message += ": neighbouring threads access one column"
@@ -1158,6 +1159,12 @@ def _threads_in(message: str) -> tuple[ThreadAt, ...]:
 def _extents(text: str) -> tuple[int, int, int]:
     x, y, z = (*map(int, text.split(",")), 0, 0)[:3]
     return x, y, z
+
+
+def _way(ratio: float) -> str:
+    """Return `a 2-way` or `an 8-way`."""
+    number = _number(ratio)
+    return f"{'an' if number.startswith('8') or number in ('11', '18') else 'a'} {number}-way"
 
 
 def _number(value: float) -> str:

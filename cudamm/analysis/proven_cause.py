@@ -28,11 +28,11 @@ from cudamm.execution.case import Case
 from cudamm.execution.judge import wrong_elements
 from cudamm.execution.usual_causes import FEW_BLOCKS
 from cudamm.kernels.launch_plan import Launch, plan
-from cudamm.kernels.method import MOST_THREADS, SIZE_NAMES
+from cudamm.kernels.method import SIZE_NAMES
 from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
 from cudamm.source.c_text import shared_arrays_in
-from cudamm.source.expression import parse
+from cudamm.source.expression import MOST_THREADS, parse
 from cudamm.source.kernel_changes import (
     SELECTED,
     TWO_INDICES,

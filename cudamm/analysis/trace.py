@@ -388,7 +388,8 @@ def pattern(access: Access) -> str:
         return "uncoalesced" if access.is_uncoalesced else "partly coalesced"
     if access.wavefronts <= access.ideal_wavefronts:
         return "no conflict"
-    return f"{access.wavefronts / access.ideal_wavefronts:.3g}-way conflict"
+    ways = f"{access.wavefronts / access.ideal_wavefronts:.3g}"
+    return "almost none" if ways == "1" else f"{ways}-way conflict"
 
 
 def _quotient(numerator: float, denominator: float) -> float | None:
@@ -600,7 +601,7 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
     wide_lines: frozenset[int] | None = None
     why_as_written = ""
     if any(map(may_be_wide, accesses)) or any(map(may_be_unrolled, accesses)):
-        lines = _merged_lines(case, settings.arch)
+        lines = lines_as_compiled(case, settings.arch)
         if isinstance(lines, str):
             why_as_written = lines
         else:
@@ -653,7 +654,7 @@ def may_be_unrolled(access: Access) -> bool:
     return access.space == "global" and access.unrolled_requests != access.requests
 
 
-def _merged_lines(case: Case, arch: str | None) -> Lines | str:
+def lines_as_compiled(case: Case, arch: str | None) -> Lines | str:
     """Return the lines whose accesses nvcc merges or unrolls, or why they are not known."""
     if arch is None:
         return AS_WRITTEN

@@ -47,7 +47,7 @@ from cudamm.benchmark import measure
 from cudamm.benchmark.result import Result, bench_record_among, yardsticks_of
 from cudamm.benchmark.sampling_policy import Settings
 from cudamm.benchmark.tried_launch import known_variants
-from cudamm.benchmark.verify import verify_all
+from cudamm.benchmark.verify import remarks_on, verify_all
 from cudamm.devices.device import DeviceInfo
 from cudamm.devices.find_device import host
 from cudamm.execution.prepare import Progress
@@ -64,6 +64,9 @@ from cudamm.tuning.fitted_cases import fitted_to
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from cudamm.execution.case import Case, Verdict
+    from cudamm.kernels.variant import Variant
 
 
 def bench(
@@ -226,8 +229,14 @@ def verify(
     with WorkerExecutor(device, limit_s) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
+        watched: set[Variant] = set()
+
+        def look_again(case: Case, verdict: Verdict) -> str:
+            watched.add(case.variant)
+            return observed_cause(case, verdict)
+
         results = verify_all(
-            worker, wanted, fmad, progress or _no_progress, observed_cause, advises=True, watches=True
+            worker, wanted, fmad, progress or _no_progress, look_again, advises=True, watches=True
         )
         verified = list({result.position: result for result in results}.values())  # the last of each
 
@@ -237,7 +246,8 @@ def verify(
     def rows(result: Result) -> list[dict[str, Any]]:
         return [result.verify_record()]
 
-    return Results(verified, info, _with_note(info, [*left_out, *remarks, *own_sizes]), rows, render)
+    remarks = [*left_out, *remarks, *own_sizes, *remarks_on(verified, wanted, watched)]
+    return Results(verified, info, _with_note(info, remarks), rows, render)
 
 
 def trace(

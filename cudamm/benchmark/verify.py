@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -12,7 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cudamm.benchmark.result import Result, Status, result_of_case
-from cudamm.errors import DeviceLostError, HangError, KernelError, UnfinishedError, UsageError
+from cudamm.errors import (
+    DeviceLostError,
+    HangError,
+    KernelError,
+    RequirementError,
+    UnfinishedError,
+    UsageError,
+)
 from cudamm.execution.case import ORDER_MATTERS, ORDER_SEEN, Case, Verdict
 from cudamm.execution.duration_estimate import Estimate, estimate
 from cudamm.execution.executor import Executor, Executors, LocalExecutor, Report
@@ -100,6 +108,33 @@ def is_success(results: Sequence[Result]) -> bool:
     ran = [result for result in results if result.status == "ok"]
     is_whole = len(ran) == len(results)
     return bool(ran) and (is_whole or any(max(r.m, r.n, r.k) > 1 for r in ran))
+
+
+def remarks_on(
+    results: Sequence[Result], cases: Sequence[tuple[Variant, Problem]], watched: Collection[Variant]
+) -> list[str]:
+    """Return remarks on padded sizes, and on what was not looked at if nothing failed.
+
+    Args:
+        watched: the variants whose accesses were watched.
+    """
+    padded: dict[str, str] = {}
+    for variant, problem in cases:
+        with contextlib.suppress(UsageError, RequirementError):
+            needed = str(Shape(*variant.padded(problem.element, *problem.shape.extents)))
+            if needed != str(problem.shape):
+                padded.setdefault(str(problem.shape), needed)
+    remarks = []
+    if padded:
+        size, needed = next(iter(padded.items()))
+        others = f", and {len(padded) - 1} other sizes likewise" if len(padded) > 1 else ""
+        remarks.append(
+            f"{size} was padded with zeros to {needed}{others}, as the kernel requires: results at sizes "
+            "between these multiples are not those of an unpadded launch."
+        )
+    if is_success(results):
+        remarks += not_watched(list(dict.fromkeys(variant for variant, _ in cases)), watched)
+    return remarks
 
 
 def not_watched(variants: Iterable[Variant], watched: Collection[Variant]) -> list[str]:
@@ -214,6 +249,7 @@ def verified_in_time(executor: LocalExecutor, case: Case, *, thorough: bool) -> 
     except HangError as error:
         if expected is None:
             raise
+        expected = dataclasses.replace(expected, seconds=max(expected.seconds, limit_s), is_least=True)
         raise UnfinishedError(f"not verified: {error}; {expected}") from None
 
 

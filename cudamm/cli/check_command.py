@@ -25,7 +25,7 @@ from cudamm.errors import NoDeviceError, UsageError
 from cudamm.kernels.usual_sizes import VERIFIED_SIZES, usual_sizes
 
 if TYPE_CHECKING:
-    from cudamm.analysis.check import Sanitize, SharedLimit
+    from cudamm.analysis.check import Sanitize
     from cudamm.execution.executor import Executor
     from cudamm.kernels.selection import Selection
 
@@ -86,10 +86,11 @@ def check_command(
         raise UsageError(
             f"{SANITIZER} needs a GPU, not the CPU device: leave out --device cpu, or --with {SANITIZER}"
         )
-    from cudamm.analysis.check import SCHEMA, CheckResult, check_all
+    from cudamm.analysis.check import SCHEMA, CheckResult, SharedLimit, check_all
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import Session
     from cudamm.execution.worker_executor import TIMEOUT_S, WorkerExecutor
+    from cudamm.kernels.architecture import find_architecture
     from cudamm.kernels.chosen_cases import kernels_of
     from cudamm.output import check_text
     from cudamm.tuning.fitted_cases import fitted
@@ -97,7 +98,8 @@ def check_command(
 
     why_refused = "have no threads, blocks or barriers to check: name a kernel"
     variants = kernels_of(selection.variants(), selection.is_named, why_refused, "check")
-    limit = _shared_limit(arch)
+    architecture = find_architecture(arch if arch is not None else DEFAULT_ARCH)
+    limit = SharedLimit(architecture.shared_bytes_per_block, str(architecture))
     chosen = asked_cases(
         variants,
         selection.is_named,
@@ -122,6 +124,7 @@ def check_command(
                     report_progress,
                     sanitize,
                     timeout_s or TIMEOUT_S,
+                    arch=architecture.name,
                     advises=True,
                 )
             )
@@ -132,15 +135,6 @@ def check_command(
             session.write(mistakes, map(check_text.csv_record, mistakes), checked=cases)
             was_checked = any(result.status != "skipped" for result in session.results)
             return session.exit_status(was_checked and all(result.all_well for result in session.results))
-
-
-def _shared_limit(arch: str | None) -> SharedLimit:
-    """Return an architecture's limit of shared memory. Raise UsageError if there is no such architecture."""
-    from cudamm.analysis.check import SharedLimit
-    from cudamm.kernels.architecture import find_architecture
-
-    architecture = find_architecture(arch if arch is not None else DEFAULT_ARCH)
-    return SharedLimit(architecture.shared_bytes_per_block, str(architecture))
 
 
 def _sanitizer(device_spec: str, timeout_s: float, fmad: bool, closing: contextlib.ExitStack) -> Sanitize:

@@ -84,7 +84,9 @@ def _made(
     with WorkerExecutor("cpu", timeout_s) as worker:
 
         def found(report_progress: ReportProgress) -> Iterator[KernelReport]:
-            (mistakes,) = check_all(worker, checked, fmad, limit, report_progress, None, timeout_s)
+            (mistakes,) = check_all(
+                worker, checked, fmad, limit, report_progress, None, timeout_s, arch=architecture.name
+            )
             (figures,) = kernel_figures(traced, architecture, fmad, report_progress, timeout_s)
             yield KernelReport(mistakes, figures)
 

@@ -74,7 +74,7 @@ def verify_command(
     """
     from cudamm.analysis.check import observed_cause
     from cudamm.benchmark.result import VERIFY_SCHEMA
-    from cudamm.benchmark.verify import is_success, not_watched, verify_all
+    from cudamm.benchmark.verify import is_success, remarks_on, verify_all
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import LiveSession
     from cudamm.output import verify_table as tables
@@ -111,8 +111,7 @@ def verify_command(
             )
             session.add_tables(lambda console, results: tables.render(console, info, results))
             session.add_remarks([*remarks, *own_sizes_not_run(variants, sizes), *executors.losses])
-            if is_success(session.results):
-                session.add_remarks(not_watched(variants, watched))
+            session.add_remarks(remarks_on(session.results, cases, watched))
             session.finish()
             return session.exit_status(is_success(session.results))
 

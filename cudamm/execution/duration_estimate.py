@@ -37,16 +37,18 @@ class Estimate:
         seconds: of the run at `shape`.
         smaller: a shape of the same proportions that takes at most COMFORTABLE_S, and at most the limit.
         smaller_seconds: of the run at that shape.
+        is_least: whether the run at `shape` was stopped, and so would take more than `seconds`.
     """
 
     shape: Shape
     seconds: float
     smaller: Shape
     smaller_seconds: float
+    is_least: bool = False
 
     def __str__(self) -> str:
         """Return "-n 2048 would take about 4 minutes here; -n 512 takes 6 s"."""
-        about = "about " if self.seconds >= 1 else ""
+        about = "more than " if self.is_least else "about " if self.seconds >= 1 else ""
         return (
             f"{_as_option(self.shape)} would take {about}{duration(self.seconds)} here; "
             f"{_as_option(self.smaller)} takes {duration(self.smaller_seconds)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Collection
 
 import numpy as np
 
@@ -179,10 +179,15 @@ def _summed_in_float(product: Matrix, problem: Problem, method: Method) -> str:
     return f"whole numbers are summed in float, which holds 24 bits of them{_place(method, ('float',))}"
 
 
-def _place(method: Method, types: Sequence[str]) -> str:
+def _place(method: Method, types: Collection[str]) -> str:
     """Return ` (line 12 of mm.cu has half)` if only that line declares such a sum; else nothing."""
-    found = {(line, name) for line, name in sum_declarations(method.source) if name in types}
+    found = _sums(method, types)
     return "".join(f" (line {n} of {method.path.name} has {t})" for n, t in found) if len(found) == 1 else ""
+
+
+def _sums(method: Method, types: Collection[str]) -> set[tuple[int, str]]:
+    """Return the lines that declare sums in one of the types, each with the type."""
+    return {(line, name) for line, name in sum_declarations(method.source) if name in types}
 
 
 def _described(precision: Precision, problem: Problem, method: Method | None) -> str:
@@ -192,8 +197,16 @@ def _described(precision: Precision, problem: Problem, method: Method | None) ->
         if problem.allowed_precision or problem.element.keeps_sums
         else f" (if that is meant, cudamm verify allows it with --allow-precision{name})"
     )
-    types = [t for e in ELEMENT_TYPES.values() if e.is_narrow for t in (e.c_name, *e.other_c_names)]
-    place = _place(method, [t for t in types if t != "float"]) if method is not None else ""
+    narrow = (e for e in ELEMENT_TYPES.values() if e.is_narrow)
+    types = {name for e in narrow for name in (e.c_name, *e.other_c_names)} - {"float"}
+    sums = _sums(method, types) if method is not None else set()
+    if method is not None and len(sums) == 1 and problem.element.rounds_sums:
+        ((line, kept_in),) = sums
+        return (
+            f"the sum is kept in {kept_in} (line {line} of {method.path.name}), which rounds it after each "
+            f"addition: keep it in float, and round it once, when C is stored{advice}; {describe(precision)}"
+        )
+    place = _place(method, types) if method is not None else ""
     return f"computed in less than its type: {describe(precision)}{place}{advice}"
 
 

@@ -11,10 +11,10 @@ from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.array_file import FileArray, read_array
 from cudamm.kernels.header import ARRAY_FILE, SCRATCH_BYTES, TENSOR_MAP
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import MOST_THREADS, ElementType, MatrixName, Method
+from cudamm.kernels.method import ElementType, MatrixName, Method
 from cudamm.kernels.problem import UNSCALED, Scale, Shape, check_size
 from cudamm.kernels.variant import Variant
-from cudamm.source.expression import SCRATCH, parse, split_at_commas
+from cudamm.source.expression import MOST_THREADS, SCRATCH, parse, split_at_commas
 
 Extents = tuple[int, int, int]
 

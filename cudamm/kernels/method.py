@@ -17,9 +17,6 @@ Value = int | str
 
 MatrixName = Literal["A", "B", "C"]
 
-MOST_THREADS = 1024
-"""Maximum number of threads of a block, on every GPU since 2010."""
-
 SIZE_NAMES = ("M", "N", "K")
 """Values of parameters that are the sizes of the problem."""
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudamm.errors import KernelError, UsageError
-from cudamm.kernels.method import ELEMENT_TYPES, MOST_THREADS
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.source.expression import MOST_THREADS
 
 if TYPE_CHECKING:
     from cudamm.kernels.launch_plan import Launch
@@ -108,7 +109,7 @@ def own_size_not_run(variant: Variant, sizes: Sequence[tuple[int, ...]]) -> list
         return []
     option = f"-n {own[0]}" if len(set(own)) == 1 else f"-n {'x'.join(map(str, own))}"
     size = " x ".join(map(str, own))
-    why = "" if is_affordable(variant, own) else ", because it takes long on a processor"
+    why = "" if is_affordable(variant, own) else ", because it is large for a processor"
     return [f"the program's own size, {size}, was not run{why}; {option} runs it, or says how long it takes"]
 
 

@@ -27,7 +27,7 @@ def step_lines(result: OccupancyResult) -> list[str]:
         return [_step(result, step) for step in result.steps]
     if result.occupancy == 1:
         return [f"the occupancy is full: an SM has room for {result.active_warps} warps"]
-    return ["no single change of registers, shared memory or block size raises the occupancy"]
+    return ["no smaller need of registers or shared memory, and no other block that was tried, raises it"]
 
 
 def _step(result: OccupancyResult, step: Step) -> str:
@@ -35,7 +35,8 @@ def _step(result: OccupancyResult, step: Step) -> str:
     if step.threads_per_block is not None:
         blocks = f"blocks of {step.threads_per_block} threads (now {result.threads_per_block})"
         if step.params:
-            return f"{parameters(step.params)}, with {blocks}, would give {gain}"
+            option = "" if step.params.keys() <= {"BLOCK_SIZE", "TILE_SIZE"} else "-D "
+            return f"{option}{parameters(step.params)}, with {blocks}, would give {gain}"
         if step.block:
             shape = " x ".join(map(str, step.block))
             return (

@@ -245,7 +245,7 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
         cells = [
             significant(of.intensity) if of else "?",
             significant(with_stores),
-            significant(of.gflops) if of else "?",
+            _bound(of) if of else "?",
             rounded_percent(of.share_of_peak) if of else "",
             significant(rate),
             rounded_percent(share),
@@ -267,6 +267,11 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
         which = unit if len(by_unit) > 1 else ""
         add([ONCE, which] if detail else [f"{ONCE}\n{which}".strip()], *of_unit)
     return table
+
+
+def _bound(of: Bound) -> str:
+    """Return a bound with three significant digits; a bound that is the peak is not rounded above it."""
+    return f"{of.gflops:.0f}" if of.share_of_peak == 1 and of.gflops >= 100 else significant(of.gflops)
 
 
 def _name(result: RooflineResult) -> str:

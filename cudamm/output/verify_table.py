@@ -27,7 +27,7 @@ _MARKS = {
 """Marks of results, and their meanings."""
 
 _COLUMNS = (
-    "error / allowed: the largest error, as a share of its error bound   "
+    "error / allowed: the largest error, as a share of its error bound; up to 100% is right   "
     "bits: those of products with such errors"
 )
 

@@ -23,6 +23,9 @@ from cudamm.errors import UsageError
 SCRATCH = "scratch"
 """The word in a list of arguments for a pointer to memory to which the kernel only writes."""
 
+MOST_THREADS = 1024
+"""Maximum number of threads of a block, on every GPU since 2010."""
+
 LARGEST_TEXT = 500
 """Maximum length of an expression in characters."""
 

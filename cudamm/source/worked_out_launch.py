@@ -17,7 +17,7 @@ from cudamm.source.around_launch import conditions_of, is_filled, is_from_elsewh
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
 from cudamm.source.c_text import LAUNCHER
-from cudamm.source.expression import SCRATCH, evaluated, parse, split_at_commas
+from cudamm.source.expression import MOST_THREADS, SCRATCH, evaluated, parse, split_at_commas
 from cudamm.source.fitting_launch import FittingLaunch
 from cudamm.source.host_code import LaunchStatement, first_name, launches, size_name
 from cudamm.source.host_values import DTYPES
@@ -37,7 +37,6 @@ from cudamm.source.simplified_expression import ROLES, bracketed, simplified, va
 
 _USUAL_BLOCK_EDGE = 16
 _BLOCK_EDGES = (8, 16, 32)
-_LARGEST_BLOCK = 1024
 _LARGEST_FIXED = 256
 """Largest size of a program at which its kernel is verified if it is for no other."""
 
@@ -516,8 +515,8 @@ class _Launch:
         known = {role: size for role, size in own.items() if size is not None}
         known |= constant_values(self.file)
         number = evaluated({"threads": expression}, known).get("threads") if used else None
-        is_allowed = number is not None and number <= _LARGEST_BLOCK
-        return [f"{expression} <= {_LARGEST_BLOCK}"] if is_allowed else []
+        is_allowed = number is not None and number <= MOST_THREADS
+        return [f"{expression} <= {MOST_THREADS}"] if is_allowed else []
 
     def _conditions(self, threads: str) -> dict[str, str]:
         """Return the conditions on the sizes that the program relies on."""

@@ -458,6 +458,36 @@ def test_a_kernel_without_occupancy_is_refused(run, mine):
     run("occupancy --arch sm_86 -m tiled --block 16 --barriers 3").refused(2, "--barriers")
 
 
+TILED = """#define TILE 32
+#define THREADS (TILE * TILE)
+__global__ void mm(const float *A, const float *B, float *C, int n) {
+    __shared__ float a[TILE][TILE], b[TILE][TILE];
+    int y = threadIdx.x / TILE, x = threadIdx.x % TILE;
+    int row = blockIdx.y * TILE + y, col = blockIdx.x * TILE + x;
+    float sum = 0;
+    for (int t = 0; t < n; t += TILE) {
+        a[y][x] = A[row * n + t + x], b[y][x] = B[(t + y) * n + col];
+        __syncthreads();
+        for (int k = 0; k < TILE; k++) sum += a[y][k] * b[k][x];
+        __syncthreads();
+    }
+    C[row * n + col] = sum;
+}
+void host(float *A, float *B, float *C, int n) {
+    mm<<<dim3(n / TILE, n / TILE), THREADS>>>(A, B, C, n);
+}
+"""
+
+
+@pytest.mark.parametrize("options", ["", " -D TILE=32"])
+def test_why_names_the_constant_that_gives_the_block(run, needs_nvcc, tmp_path, options):
+    """The constant is in the file or given with -D, and the block may follow from it."""
+    (tmp_path / "tiled.cu").write_text(TILED)
+    shown = run(f"occupancy tiled.cu --arch sm_86 --why{options}").stdout
+    assert "-D TILE=16, with blocks of 256 threads (now 1024), would give 100% occupancy (now 66.7%)" in shown
+    assert "the launch fixes the block" not in shown
+
+
 def test_ctrl_c_keeps_the_results_of_finished_architectures(run, monkeypatch, tmp_path):
     original = configurations.results
 

@@ -298,7 +298,7 @@ LIMIT = (
         (Step(11, 44, 44 / 48, threads_per_block=128),
          "blocks of 128 threads (now 256) would give 91.7% occupancy (now 83.3%)"),
         (Step(6, 48, 1.0, threads_per_block=64, params={"EDGE": 8}),
-         "EDGE=8, with blocks of 64 threads (now 256), would give 100% occupancy (now 83.3%)"),
+         "-D EDGE=8, with blocks of 64 threads (now 256), would give 100% occupancy (now 83.3%)"),
     ],
 )  # fmt: skip
 def test_a_step_is_described_in_a_sentence(step: Step, line: str) -> None:
@@ -316,7 +316,7 @@ def test_a_configuration_without_steps_gets_a_reason() -> None:
         "the occupancy is full: an SM has room for 48 warps"
     ]
     assert occupancy_answers.step_lines(stuck._replace(steps=())) == [
-        "no single change of registers, shared memory or block size raises the occupancy"
+        "no smaller need of registers or shared memory, and no other block that was tried, raises it"
     ]
 
 

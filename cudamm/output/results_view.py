@@ -453,23 +453,41 @@ def _problem_rows(label: ProblemLabel, results: Sequence[Result], baseline: str)
 def troubles(results: Iterable[Result]) -> list[Trouble]:
     """Return what failed, by variant and cause, and what was skipped, by method and reason.
 
-    Failed results without a known cause are one trouble only if their reasons are the same. Those whose cause
-    is known come first.
+    Failed results without a known cause are one trouble if their reasons are the same, or if the products of
+    the variant are wrong by one known cause at another size. Those whose cause is known come first.
     """
     concerned = [result for result in results if result.status in ("failed", "skipped")]
+    causes: dict[object, set[str]] = {}
+    for result in concerned:
+        if _is_wrong_product(result) and not _vagueness(result):
+            causes.setdefault((_variant(result), result.dtype), set()).add(_kind_of_cause(result))
     groups: dict[tuple[object, ...], list[ResultRow]] = {}
     for result in concerned:
         key: tuple[object, ...] = ("skipped", result.label, _reason(result))
         if result.status == "failed":
-            key = (_variant(result), _kind_of_cause(result), "" if result.verdict.cause else _reason(result))
+            reason = "" if result.verdict.cause else _reason(result)
+            is_one_cause = len(causes.get((_variant(result), result.dtype), ())) == 1
+            if reason and is_one_cause and _is_wrong_product(result):
+                reason = _ALSO_WRONG
+            key = (_variant(result), _kind_of_cause(result), reason)
         groups.setdefault(key, []).append(ResultRow(result))
-    found = [Trouble(tuple(rows), _common_reason([row.result for row in rows])) for rows in groups.values()]
+    found = [
+        Trouble(tuple(rows), key[-1] if key[-1] == _ALSO_WRONG else _common_reason([r.result for r in rows]))
+        for key, rows in groups.items()
+    ]
     first = {_variant(result): i for i, result in reversed([*enumerate(concerned)])}
     return sorted(found, key=lambda t: (first[_variant(t.rows[0].result)], _vagueness(t.rows[0].result)))
 
 
+_ALSO_WRONG = "wrong too, without a cause of its own: mend the mistake that is named, and verify again"
+"""What is reported of other sizes once the cause of a wrong product is known at one."""
+
 _NUMBER_OF_THREAD = re.compile(r"\(\d+(,\d+)+\)|\[[\d, -]+\]|\b\d[\d,]*(\.\d+)?\b")
 _LINE = re.compile(r"(\.\w+:|\blines? )(\d+)")
+
+
+def _is_wrong_product(result: Result) -> bool:
+    return re.search(r"\belements? wrong\b", _reason(result)) is not None
 
 
 def _kind_of_cause(result: Result) -> str:

@@ -118,11 +118,12 @@ def remarks_on(
     Args:
         watched: the variants whose accesses were watched.
     """
+    right = {(result.m, result.n, result.k) for result in results if result.status == "ok"}
     padded: dict[str, str] = {}
     for variant, problem in cases:
         with contextlib.suppress(UsageError, RequirementError):
             needed = str(Shape(*variant.padded(problem.element, *problem.shape.extents)))
-            if needed != str(problem.shape):
+            if needed != str(problem.shape) and problem.shape.extents in right:
                 padded.setdefault(str(problem.shape), needed)
     remarks = []
     if padded:

@@ -130,8 +130,7 @@ def remarks_on(
         size, needed = next(iter(padded.items()))
         others = f", and {len(padded) - 1} other sizes likewise" if len(padded) > 1 else ""
         remarks.append(
-            f"{size} was padded with zeros to {needed}{others}, as the kernel requires: results at sizes "
-            "between these multiples are not those of an unpadded launch."
+            f"{size} was padded with zeros to {needed}{others}, because the kernel requires such multiples"
         )
     if is_success(results):
         remarks += not_watched(list(dict.fromkeys(variant for variant, _ in cases)), watched)

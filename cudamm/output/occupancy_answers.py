@@ -27,7 +27,7 @@ def step_lines(result: OccupancyResult) -> list[str]:
         return [_step(result, step) for step in result.steps]
     if result.occupancy == 1:
         return [f"the occupancy is full: an SM has room for {result.active_warps} warps"]
-    return ["no smaller need of registers or shared memory, and no other block that was tried, raises it"]
+    return ["no change of registers, shared memory or block size that was tried raises the occupancy"]
 
 
 def _step(result: OccupancyResult, step: Step) -> str:

@@ -316,7 +316,7 @@ def test_a_configuration_without_steps_gets_a_reason() -> None:
         "the occupancy is full: an SM has room for 48 warps"
     ]
     assert occupancy_answers.step_lines(stuck._replace(steps=())) == [
-        "no smaller need of registers or shared memory, and no other block that was tried, raises it"
+        "no change of registers, shared memory or block size that was tried raises the occupancy"
     ]
 
 

@@ -31,7 +31,7 @@ from cudamm.kernels.launch_plan import Launch, plan
 from cudamm.kernels.method import MOST_THREADS, SIZE_NAMES
 from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
-from cudamm.source.c_text import shared_arrays_in
+from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.expression import parse
 from cudamm.source.kernel_changes import (
     SELECTED,
@@ -268,6 +268,7 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     def swapped(extents: tuple[int, int, int]) -> tuple[int, int, int]:
         return extents[1], extents[0], extents[2]
 
+    yield from _more_shared_memory(case, launch)
     (gx, gy, _), (bx, by, _) = launch.grid, launch.block
     if gx != gy:
         yield ProvenCause(
@@ -295,6 +296,36 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     yield from _other_orders(case, launch)
     yield from _other_sizes(case, launch, are_named=True)
     yield from _blocks_like_tiles(case, launch)
+
+
+def _more_shared_memory(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield as many bytes of dynamic shared memory as the kernel uses, if the launch gives fewer."""
+    dynamic = dynamic_arrays_in(case.program.text)
+    if not dynamic:
+        return
+    most = dataclasses.replace(launch, shared_bytes=case.target.limits.shared_bytes_per_block)
+    try:
+        seen = observe(case.program, most, *padded(launch, *case.problem.inputs), checked=True)
+    except KernelError:
+        return
+    reaches = [reach for reach in seen.reaches if reach.array in dynamic]
+    given, used = launch.shared_bytes, max((reach.end for reach in reaches), default=0)
+    if used <= given:
+        return
+    times = used // given if given and used % given == 0 else 0
+    element = case.problem.element
+    how = f", {times} times as many" if times else ""
+    if times == element.size_bytes:
+        how = f": multiply their number by sizeof({element.c_name}), which is {times}"
+
+    def enlarged(given: Launch) -> Launch:
+        return dataclasses.replace(given, shared_bytes=times * given.shared_bytes or used)
+
+    yield ProvenCause(
+        f"the launch gives each block {given:,} bytes of dynamic shared memory, and at {launch.shape} the "
+        f"kernel uses {used:,} of {reaches[0].array}",
+        f"let the launch give {used:,} bytes{how}", reaches[0].array, relaunched=enlarged,
+    )  # fmt: skip
 
 
 def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:

@@ -31,6 +31,7 @@ from cudamm.kernels.launch_plan import Launch, plan
 from cudamm.kernels.method import MOST_THREADS, SIZE_NAMES
 from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
+from cudamm.kernels.usual_sizes import are_square_only
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.expression import parse
 from cudamm.source.kernel_changes import (
@@ -46,6 +47,9 @@ from cudamm.source.matrix_roles import roles_in_name
 
 WITHIN_MATRIX = "access the element only if its row and column are within the matrix"
 """The cure of a missing bounds check."""
+
+AND_CHECK = f", and {WITHIN_MATRIX}"
+"""The second part of the cure of a grid that is rounded down, if the kernel has no bounds check."""
 
 LONGEST_LAUNCH_S = 2.0
 """Time limit in seconds for one launch with a change."""
@@ -139,7 +143,8 @@ def proven_cause(cases: Sequence[Case]) -> tuple[ProvenCause | None, int | None]
             return _of_text(whole, only_conditions=True), None
         if ragged is None or _is_right(ragged):
             return None, None
-        return _of_text(ragged, only_conditions=True) or _of_launch(ragged, _more_blocks), edge
+        cause = _of_text(ragged, only_conditions=True) or _of_launch(ragged, _more_blocks)
+        return cause or _without_any_check(ragged), edge
     except (KernelError, NoDeviceError):
         return None, None
     finally:
@@ -217,9 +222,17 @@ class _Trials:
         self._run = None
 
     def is_right(
-        self, launch: Launch | None = None, source: Program | None = None, selected: int | None = None
+        self,
+        launch: Launch | None = None,
+        source: Program | None = None,
+        selected: int | None = None,
+        within: tuple[int, int] | None = None,
     ) -> bool:
-        """Return whether a launch gives the right product, in both orders of threads."""
+        """Return whether a launch gives the right product, in both orders of threads.
+
+        Args:
+            within: judge only so many rows and columns of C.
+        """
         if time.monotonic() > self._deadline:
             return False
         launch, source = launch or self._launch, source or self._case.program
@@ -233,15 +246,15 @@ class _Trials:
                 self._run_of = source, launch
             if selected is not None:
                 self._run.ask(f"constant {SELECTED} {selected}")
-            return all(self._is_right_once(self._run, descending) for descending in (False, True))
+            return all(self._is_right_once(self._run, order, within) for order in (False, True))
         except KernelError:
             self._close()
             return False
 
-    def _is_right_once(self, run: ProcessRun, descending: bool) -> bool:
+    def _is_right_once(self, run: ProcessRun, descending: bool, within: tuple[int, int] | None) -> bool:
         run.prepare_output(self._problem)
         run.launch(descending)
-        m, n = self._problem.shape.m, self._problem.shape.n
+        m, n = within or (self._problem.shape.m, self._problem.shape.n)
         return not wrong_elements(run.product()[:m, :n], self._problem).any()
 
 
@@ -361,6 +374,62 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
                 f"product is right with {x} x {y}",
                 f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks", relaunched=covering,
             )  # fmt: skip
+
+
+def _without_any_check(case: Case) -> ProvenCause | None:
+    """Return the mistake of a grid that is rounded down, of a kernel that is only right at multiples.
+
+    With more blocks, threads access A, B and C out of bounds: the cure needs a bounds check too.
+
+    Args:
+        case: a case at sizes that are no multiples; at multiples the kernel is right and has no fault.
+    """
+    launch = case.launch
+    assert launch is not None  # noqa: S101 - `_may_try` looked at it
+    bx, by = launch.block[:2]
+    grid = -(-launch.shape.n // bx), -(-launch.shape.m // by)
+    floor = launch.shape.n // bx, launch.shape.m // by
+    with _Trials(case) as trials:
+        is_rest_right = trials.is_right(within=(by * floor[1], bx * floor[0]))
+    if launch.grid[:2] != floor or floor == grid:
+        return None
+    covering = dataclasses.replace(launch, grid=(*grid, launch.grid[2]))
+    inputs = padded(launch, *case.problem.inputs)
+    try:
+        own, seen = (observe(case.program, of, *inputs, checked=True).faults for of in (launch, covering))
+    except KernelError:
+        return None
+    # A tile at the end of K may leave A and B already, and then the sums are wrong.
+    is_only_outside = all(fault.kind == "out-of-bounds" for fault in own) and (own or is_rest_right)
+    is_outside = any(fault.kind in ("out-of-bounds", "crash") for fault in seen)
+    if not (is_only_outside and is_outside) or any(fault.space == "shared" for fault in seen):
+        return None
+    file, line = case.variant.method.launched_at
+    (gx, gy), (x, y) = floor, grid
+    return ProvenCause(
+        f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, {x} x {y} cover C, but the kernel "
+        "lacks a bounds check, so that these access elements out of bounds",
+        f"launch ceil(N / {bx}) x ceil(M / {by}) blocks{AND_CHECK}{_check_in_kernel(case)}",
+        "C", file, line,
+        multiple=math.lcm(bx, by),
+    )  # fmt: skip
+
+
+def _check_in_kernel(case: Case) -> str:
+    """Return how to check bounds, with the names of a kernel that stores `C[row * width + col]`, if known.
+
+    The product of the kernel is right at multiples: its width is N.
+    """
+    method, text = case.variant.method, case.program.text
+    if shared_arrays_in(text) or dynamic_arrays_in(text):
+        return "; in the tiles, write 0 in place of the others"
+    names = [re.findall(r"\w+", declared)[-1] for declared in parameters_of(text, method.entry)]
+    given = dict(zip(method.arguments, names, strict=False))
+    stored = rf"\b{given.get('C')}\s*\[\s*(\w+)\s*\*\s*(\w+)\s*\+\s*(\w+)\s*\]\s*\+?=(?!=)"
+    found = {*re.findall(stored, text)}
+    row, width, column = found.pop() if len(found) == 1 else ("", "", "")
+    rows = given.get("M") or (width if are_square_only([case.variant]) else "")
+    return f": {row} < {rows} and {column} < {width}" if row and rows else ""
 
 
 def _other_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:

@@ -35,6 +35,7 @@ from cudamm.kernels.usual_sizes import are_square_only
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.expression import parse
 from cudamm.source.kernel_changes import (
+    NO_ZERO,
     SELECTED,
     TWO_INDICES,
     TWO_VARIABLES,
@@ -140,10 +141,12 @@ def proven_cause(cases: Sequence[Case]) -> tuple[ProvenCause | None, int | None]
             of_usual = _of_launch(whole, _launch_changes) or _of_text(whole)
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
         if not _has_no_fault(whole):  # such as a loop past the end of a tile, into memory that is 0
-            return _of_text(whole, only_conditions=True), None
-        if ragged is None or _is_right(ragged):
+            return _of_text(whole, _is_condition), None
+        if ragged is None:
             return None, None
-        cause = _of_text(ragged, only_conditions=True) or _of_launch(ragged, _more_blocks)
+        if _is_right(ragged):
+            return None if _has_no_fault(ragged) else _of_text(ragged, _is_zero), None
+        cause = _of_text(ragged, _is_condition) or _of_launch(ragged, _more_blocks)
         return cause or _without_any_check(ragged), edge
     except (KernelError, NoDeviceError):
         return None, None
@@ -591,7 +594,17 @@ def _edges(source: Program, launch: Launch) -> list[int]:
 # Changes of the kernel.
 
 
-def _of_text(case: Case, *, only_conditions: bool = False) -> ProvenCause | None:
+def _is_condition(change: KernelChange) -> bool:
+    return change.is_condition
+
+
+def _is_zero(change: KernelChange) -> bool:
+    return change.mistake.startswith(NO_ZERO)
+
+
+def _of_text(
+    case: Case, is_tried: Callable[[KernelChange], bool] = lambda change: True
+) -> ProvenCause | None:
     """Compile the kernel with all changes, and return the first that gives the right product."""
     source, launch = case.program, case.launch
     assert launch is not None  # noqa: S101 - `_may_try` looked at it
@@ -600,9 +613,7 @@ def _of_text(case: Case, *, only_conditions: bool = False) -> ProvenCause | None
     other = program(case.variant, case.problem.element, case.fmad, larger)
     constants = [name for name, _ in {*_DEFINED.findall(source.text)} - {*_DEFINED.findall(other.text)}]
     elements = launch.shared_bytes // case.problem.element.size_bytes
-    changes = kernel_changes(source.text, source.entry, constants, elements)
-    if only_conditions:
-        changes = [change for change in changes if change.is_condition]
+    changes = [*filter(is_tried, kernel_changes(source.text, source.entry, constants, elements))]
     for tried in (changes, [change for change in changes if change.array]):
         changed = _with_all(source, tried)
         if not (tried and _compiles(changed)):

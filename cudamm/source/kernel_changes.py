@@ -28,6 +28,9 @@ MOST_CHANGES = 400
 MOST_TILES = 6
 """Maximum number of extents of tiles that are tried in one function."""
 
+NO_ZERO = "no 0 is written"
+"""Beginning of the mistake of a tile whose elements beyond the matrix are never written."""
+
 TWO_INDICES, TWO_VARIABLES = "the two indices of", "two variables are swapped"
 """Beginnings of mistakes that can be undone where an array is written, and where it is read."""
 
@@ -213,6 +216,7 @@ class _Changes:
         yield from self._second_shared_array()
         yield from self._of_loops()
         yield from self._of_sums()
+        yield from self._zero_before_load()
 
     # The expressions that changes replace.
 
@@ -573,6 +577,45 @@ class _Changes:
                         f"write {name} += {shown}", "", file, line,
                         ((value.start_byte, value.start_byte, name),), 1,
                     )  # fmt: skip
+
+    def _zero_before_load(self) -> Iterator[KernelChange]:
+        """Yield each `if (row < M) As[ty][tx] = …` without an `else`, and all of them, with a 0 written first."""
+        found: list[KernelChange] = []
+        for node in all_of(self._body, "if_statement"):
+            body, condition = node.child_by_field_name("consequence"), node.child_by_field_name("condition")
+            if body is None or condition is None or node.child_by_field_name("alternative") is not None:
+                continue
+            targets = (n.child_by_field_name("left") for n in all_of(body, "assignment_expression"))
+            stored = [left for left in targets if left is not None and self._is_of_tile(left)]
+            names = {text_of(name) for left in stored for name in all_of(left, "identifier")}
+            declared = [n.child_by_field_name("declarator") for n in all_of(body, "init_declarator")]
+            if not stored or names & set(map(declared_name, declared)):
+                continue
+            start, shown = condition.start_byte + 1, [re.sub(r"\s+", " ", text_of(left)) for left in stored]
+            zeros = ", ".join(f"{left} = {{}}" for left in shown)
+            otherwise = " ".join(f"{left} = 0;" for left in shown)
+            change = KernelChange(
+                f"{NO_ZERO} to {_base(stored[0])} where {text_of(condition)} does not hold",
+                f"write 0 where the load is left out: else {{ {otherwise} }}", _base(stored[0]),
+                *file_and_line_of(node), ((start, start, f"({zeros}, 0)"),), 2, is_condition=True,
+            )  # fmt: skip
+            found.append(change)
+            yield change
+        if len(found) > 1:
+            lines = ", ".join(str(change.line) for change in found)
+            yield dataclasses.replace(
+                found[0],
+                mistake=f"{NO_ZERO} to {' and '.join(dict.fromkeys(change.array for change in found))} where "
+                f"the conditions in lines {lines} do not hold",
+                cure="; ".join(f"{change.cure} in line {change.line}" for change in found),
+                edits=tuple(edit for change in found for edit in change.edits),
+                rank=3,
+            )
+
+    def _is_of_tile(self, target: Node) -> bool:
+        """Return whether an element of a shared array, or of what a local pointer points to, is written."""
+        name = _base(target) if target.type == "subscript_expression" else ""
+        return name in self._shared or (name in self._declared and self._points(name))
 
     def _without_factor(self, site: _Site) -> Iterator[KernelChange]:
         """Yield a site with one factor of a product removed."""

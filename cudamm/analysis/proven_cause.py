@@ -156,7 +156,7 @@ def proven_cause(cases: Sequence[Case]) -> tuple[ProvenCause | None, int | None]
 
 
 def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
-    """Return a case at sizes of which each needs another number of tiles.
+    """Return a case at sizes of which each needs another number of tiles, with several blocks if it can.
 
     The sizes of a kernel for square matrices are equal.
 
@@ -171,7 +171,8 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
     while edges[-1] < LARGEST_TILE:
         edges.append(2 * edges[-1])
     shapes = [Shape(2 * e - missing, 3 * e - missing, 4 * edges[0] - missing) for e in edges]
-    shapes += [Shape(*(3 * e - missing,) * 3) for e in edges[:1]]
+    shapes += [Shape(*(3 * e - missing,) * 3) for e in edges]
+    found: list[Case] = []
     for shape in shapes:
         problem = dataclasses.replace(case.problem, shape=shape)
         try:
@@ -181,9 +182,11 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
             continue  # the variant does not take this size, or its grid would be empty
         sizes = dataclasses.astuple(launch.shape)
         is_ragged = shape == launch.shape or not missing
-        if is_ragged and math.prod(sizes) <= MOST_WORK and (len(set(sizes)) == 3 or shape == shapes[-1]):
-            return dataclasses.replace(case, problem=problem, launch=launch, program=text)
-    return None
+        is_usual = len(set(sizes)) == 3 or shape in shapes[-len(edges) :]
+        if is_ragged and math.prod(sizes) <= MOST_WORK and is_usual:
+            found.append(dataclasses.replace(case, problem=problem, launch=launch, program=text))
+    several = (of for of in found if of.launch is not None and min(of.launch.grid[:2]) > 1)
+    return next(several, found[0] if found else None)
 
 
 def _is_right(case: Case) -> bool:

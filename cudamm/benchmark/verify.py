@@ -72,8 +72,8 @@ def verify_all(
     verification = _Verification(SharedCases(in_turn(prepared, progress)), advises)
     with device_threads(executors) as threads:
         yield from threads.run(verification.run, verification.cases.may_have_any)
-        for case, verdict in verification.right_at_own_size() if look_again and watches else ():
-            if cause := look_again(case, verdict):
+        for case, verdict in verification.right_at_own_size() if watches else ():
+            if look_again is not None and (cause := look_again(case, verdict)):
                 yield verification.failed(case, verdict, cause)
         for (case, _), text in threads.share(verification.partly_wrong(), _where_right):
             yield verification.updated(case, right_where=text)

@@ -197,6 +197,7 @@ class _Changes:
             yield from self._other_sizes(site)
             yield from self._other_tiles(site)
             yield from self._with_tile(site)
+            yield from self._with_second_factor(site)
             yield from self._with_other_index(site)
             yield from self._other_divisor(site)
             yield from self._rounded_up(site)
@@ -460,6 +461,28 @@ class _Changes:
                 new = tile if name == "1" else f"{name} * {tile}"
                 yield self._change(site, _replaced(site.node, {node: new}), mistake, rank)
 
+    def _with_second_factor(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield `blockIdx.x * TILE * COARSE` for `blockIdx.x * TILE` if a thread computes several sums."""
+        if site.kind == "condition" or not self._of_sums_per_thread:
+            return
+        for node in all_of(site.node, "identifier", "field_expression"):
+            name = text_of(node)
+            is_of_block = any(name in self._index_of["blockIdx"][axis] for axis in _AXES)
+            beside = set(map(text_of, _factors_beside(node))) if is_of_block else ()
+            product = node.parent if node.parent is not None and _sign(node.parent) == "*" else node
+            for factor in self._of_sums_per_thread if beside else ():
+                if factor not in beside:
+                    new = _replaced(site.node, {product: f"{text_of(product)} * {factor}"})
+                    yield self._change(site, new, f"the factor {factor} of {name} is missing", 1)
+
+    @property
+    def _of_sums_per_thread(self) -> list[str]:
+        """Return the extents of local arrays, each a number or a name."""
+        arrays = all_of(self._body, "array_declarator")
+        local = [node for node in arrays if declared_name(node) not in self._shared]
+        extents = (text_of(node.child_by_field_name("size")) for node in local)
+        return list(dict.fromkeys(extent for extent in extents if _NAME.fullmatch(extent)))
+
     @property
     def _index_in_block(self) -> set[str]:
         """Names of what has the value of one of the thread's or the block's indices."""
@@ -579,7 +602,7 @@ class _Changes:
                     )  # fmt: skip
 
     def _zero_before_load(self) -> Iterator[KernelChange]:
-        """Yield each `if (row < M) As[ty][tx] = …` without an `else`, and all of them, with a 0 written first."""
+        """Yield each `if (row < M) As[ty][tx] = …` without an `else`, and all, with a 0 written first."""
         found: list[KernelChange] = []
         for node in all_of(self._body, "if_statement"):
             body, condition = node.child_by_field_name("consequence"), node.child_by_field_name("condition")
@@ -618,9 +641,12 @@ class _Changes:
         return name in self._shared or (name in self._declared and self._points(name))
 
     def _without_factor(self, site: _Site) -> Iterator[KernelChange]:
-        """Yield a site with one factor of a product removed."""
+        """Yield a site with one factor of a product removed, or the divisor of a quotient."""
         for product in all_of(site.node, "binary_expression"):
             left, right = product.child_by_field_name("left"), product.child_by_field_name("right")
+            if _sign(product) == "/" and left is not None and right is not None:
+                mistake = f"an index is divided by {text_of(right)}"
+                yield self._change(site, _replaced(site.node, {product: text_of(left)}), mistake, 3)
             if _sign(product) != "*" or left is None or right is None:
                 continue
             for kept, removed in ((left, right), (right, left)):

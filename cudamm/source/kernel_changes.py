@@ -819,7 +819,10 @@ class _Changes:
     def _is_whole(self, name: str) -> bool:
         """Return whether a local variable is a whole number."""
         declared = text_of(self._declared.get(name)).partition("=")[0]
-        return re.search(r"\b(?:int|unsigned|long|short|s?size_t|u?int\d+_t|auto)\b", declared) is not None
+        if "auto" in declared:
+            value = self._function.first_values.get(name)
+            return value is not None and re.search(r"\d\.|\.\d|\[|\bfloat\b", text_of(value)) is None
+        return re.search(r"\b(?:int|unsigned|long|short|s?size_t|u?int\d+_t)\b", declared) is not None
 
     def _swapped_indices(self) -> Iterator[KernelChange]:
         """Yield each element such as `As[tx][ty]` with its two indices swapped."""

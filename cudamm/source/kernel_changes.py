@@ -892,13 +892,25 @@ class _Changes:
         return [text_of(node.child_by_field_name("size")) for node in declarators][:1]
 
     def _swapped_everywhere(self) -> Iterator[KernelChange]:
-        """Yield all variables with x and y of the thread's, or the block's, index swapped at once."""
-        for kind in ("threadIdx", "blockIdx"):
+        """Yield what belongs together with x and y of the thread's, or the block's, index swapped at once.
+
+        That is all variables, or the indices in the value of one assignment.
+        """
+        assigned = [n.child_by_field_name("right") for n in all_of(self._body, "assignment_expression")]
+        indices = [s for s in self._sites if s.kind == "index"]
+        of_one = [
+            [s for s in indices if node.start_byte <= s.node.start_byte and s.node.end_byte <= node.end_byte]
+            for node in assigned
+            if node is not None
+        ]
+        for kind, sites in itertools.product(("threadIdx", "blockIdx"), (self._sites, *of_one)):
             names = {*self._index_of[kind]["x"], *self._index_of[kind]["y"]}
-            values = [s for s in self._sites if s.kind == "value" and text_of(s.node) not in names]
+            is_of_one = sites is not self._sites
+            values = [s for s in sites if is_of_one or (s.kind == "value" and text_of(s.node) not in names)]
             swapped = [(s, self._with_axes_swapped(s.node, kind)) for s in values]
             edits = [(s, new) for s, new in swapped if new is not None and new != text_of(s.node)]
-            if len(edits) > 1:
+            is_clear = not is_of_one or len({s.whole for s, _ in edits}) == len(edits)
+            if len(edits) > 1 and is_clear:
                 file, line = file_and_line_of(edits[0][0].node)
                 shown = ", ".join(s.shown(text_of(s.node)) for s, _ in edits)
                 better = ", ".join(s.shown(new) for s, new in edits)

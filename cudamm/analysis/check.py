@@ -30,7 +30,7 @@ from cudamm.analysis.mistakes import (
     with_cause_first,
     without_bounds_check,
 )
-from cudamm.analysis.proven_cause import ProvenCause, proven_cause
+from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import hidden_mistakes, with_overrun
 from cudamm.analysis.trace import as_compiled, lines_as_compiled, may_be_wide
@@ -600,6 +600,7 @@ def _of_one_grid(errors: Sequence[Mistake], own_size: tuple[int, int, int] | Non
     if few is None or not empty:
         return errors
     cure = max((mistake.message.partition("; ")[2] for mistake in empty), key=len)  # for x and y, if it can
+    cure += "".join(few.cure.partition(AND_CHECK)[1:])
     own = str(Shape(*own_size)) if own_size else ""
     at_own = "".join(
         f"the program's own size, {own}, {mistake.message.partition('; ')[0]}; "

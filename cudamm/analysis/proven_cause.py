@@ -31,9 +31,11 @@ from cudamm.kernels.launch_plan import Launch, plan
 from cudamm.kernels.method import SIZE_NAMES
 from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
-from cudamm.source.c_text import shared_arrays_in
+from cudamm.kernels.usual_sizes import are_square_only
+from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.expression import MOST_THREADS, parse
 from cudamm.source.kernel_changes import (
+    NO_ZERO,
     SELECTED,
     TWO_INDICES,
     TWO_VARIABLES,
@@ -46,6 +48,9 @@ from cudamm.source.matrix_roles import roles_in_name
 
 WITHIN_MATRIX = "access the element only if its row and column are within the matrix"
 """The cure of a missing bounds check."""
+
+AND_CHECK = f", and {WITHIN_MATRIX}"
+"""The second part of the cure of a grid that is rounded down, if the kernel has no bounds check."""
 
 LONGEST_LAUNCH_S = 2.0
 """Time limit in seconds for one launch with a change."""
@@ -136,10 +141,13 @@ def proven_cause(cases: Sequence[Case]) -> tuple[ProvenCause | None, int | None]
             of_usual = _of_launch(whole, _launch_changes) or _of_text(whole)
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
         if not _has_no_fault(whole):  # such as a loop past the end of a tile, into memory that is 0
-            return _of_text(whole, only_conditions=True), None
-        if ragged is None or _is_right(ragged):
+            return _of_text(whole, _is_condition), None
+        if ragged is None:
             return None, None
-        return _of_text(ragged, only_conditions=True) or _of_launch(ragged, _more_blocks), edge
+        if _is_right(ragged):
+            return None if _has_no_fault(ragged) else _of_text(ragged, _is_zero), None
+        cause = _of_text(ragged, _is_condition) or _of_launch(ragged, _more_blocks)
+        return cause or _without_any_check(ragged), edge
     except (KernelError, NoDeviceError):
         return None, None
     finally:
@@ -148,7 +156,7 @@ def proven_cause(cases: Sequence[Case]) -> tuple[ProvenCause | None, int | None]
 
 
 def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
-    """Return a case at sizes of which each needs another number of tiles.
+    """Return a case at sizes of which each needs another number of tiles, with several blocks if it can.
 
     The sizes of a kernel for square matrices are equal.
 
@@ -163,7 +171,8 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
     while edges[-1] < LARGEST_TILE:
         edges.append(2 * edges[-1])
     shapes = [Shape(2 * e - missing, 3 * e - missing, 4 * edges[0] - missing) for e in edges]
-    shapes += [Shape(*(3 * e - missing,) * 3) for e in edges[:1]]
+    shapes += [Shape(*(3 * e - missing,) * 3) for e in edges]
+    found: list[Case] = []
     for shape in shapes:
         problem = dataclasses.replace(case.problem, shape=shape)
         try:
@@ -173,9 +182,11 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
             continue  # the variant does not take this size, or its grid would be empty
         sizes = dataclasses.astuple(launch.shape)
         is_ragged = shape == launch.shape or not missing
-        if is_ragged and math.prod(sizes) <= MOST_WORK and (len(set(sizes)) == 3 or shape == shapes[-1]):
-            return dataclasses.replace(case, problem=problem, launch=launch, program=text)
-    return None
+        is_usual = len(set(sizes)) == 3 or shape in shapes[-len(edges) :]
+        if is_ragged and math.prod(sizes) <= MOST_WORK and is_usual:
+            found.append(dataclasses.replace(case, problem=problem, launch=launch, program=text))
+    several = (of for of in found if of.launch is not None and min(of.launch.grid[:2]) > 1)
+    return next(several, found[0] if found else None)
 
 
 def _is_right(case: Case) -> bool:
@@ -217,9 +228,17 @@ class _Trials:
         self._run = None
 
     def is_right(
-        self, launch: Launch | None = None, source: Program | None = None, selected: int | None = None
+        self,
+        launch: Launch | None = None,
+        source: Program | None = None,
+        selected: int | None = None,
+        within: tuple[int, int] | None = None,
     ) -> bool:
-        """Return whether a launch gives the right product, in both orders of threads."""
+        """Return whether a launch gives the right product, in both orders of threads.
+
+        Args:
+            within: judge only so many rows and columns of C.
+        """
         if time.monotonic() > self._deadline:
             return False
         launch, source = launch or self._launch, source or self._case.program
@@ -233,15 +252,15 @@ class _Trials:
                 self._run_of = source, launch
             if selected is not None:
                 self._run.ask(f"constant {SELECTED} {selected}")
-            return all(self._is_right_once(self._run, descending) for descending in (False, True))
+            return all(self._is_right_once(self._run, order, within) for order in (False, True))
         except KernelError:
             self._close()
             return False
 
-    def _is_right_once(self, run: ProcessRun, descending: bool) -> bool:
+    def _is_right_once(self, run: ProcessRun, descending: bool, within: tuple[int, int] | None) -> bool:
         run.prepare_output(self._problem)
         run.launch(descending)
-        m, n = self._problem.shape.m, self._problem.shape.n
+        m, n = within or (self._problem.shape.m, self._problem.shape.n)
         return not wrong_elements(run.product()[:m, :n], self._problem).any()
 
 
@@ -268,6 +287,7 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     def swapped(extents: tuple[int, int, int]) -> tuple[int, int, int]:
         return extents[1], extents[0], extents[2]
 
+    yield from _more_shared_memory(case, launch)
     (gx, gy, _), (bx, by, _) = launch.grid, launch.block
     if gx != gy:
         yield ProvenCause(
@@ -295,6 +315,36 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     yield from _other_orders(case, launch)
     yield from _other_sizes(case, launch, are_named=True)
     yield from _blocks_like_tiles(case, launch)
+
+
+def _more_shared_memory(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield as many bytes of dynamic shared memory as the kernel uses, if the launch gives fewer."""
+    dynamic = dynamic_arrays_in(case.program.text)
+    if not dynamic:
+        return
+    most = dataclasses.replace(launch, shared_bytes=case.target.limits.shared_bytes_per_block)
+    try:
+        seen = observe(case.program, most, *padded(launch, *case.problem.inputs), checked=True)
+    except KernelError:
+        return
+    reaches = [reach for reach in seen.reaches if reach.array in dynamic]
+    given, used = launch.shared_bytes, max((reach.end for reach in reaches), default=0)
+    if used <= given:
+        return
+    times = used // given if given and used % given == 0 else 0
+    element = case.problem.element
+    how = f", {times} times as many" if times else ""
+    if times == element.size_bytes:
+        how = f": multiply their number by sizeof({element.c_name}), which is {times}"
+
+    def enlarged(given: Launch) -> Launch:
+        return dataclasses.replace(given, shared_bytes=times * given.shared_bytes or used)
+
+    yield ProvenCause(
+        f"the launch gives each block {given:,} bytes of dynamic shared memory, and at {launch.shape} the "
+        f"kernel uses {used:,} of {reaches[0].array}",
+        f"let the launch give {used:,} bytes{how}", reaches[0].array, relaunched=enlarged,
+    )  # fmt: skip
 
 
 def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
@@ -330,6 +380,62 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
                 f"product is right with {x} x {y}",
                 f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks", relaunched=covering,
             )  # fmt: skip
+
+
+def _without_any_check(case: Case) -> ProvenCause | None:
+    """Return the mistake of a grid that is rounded down, of a kernel that is only right at multiples.
+
+    With more blocks, threads access A, B and C out of bounds: the cure needs a bounds check too.
+
+    Args:
+        case: a case at sizes that are no multiples; at multiples the kernel is right and has no fault.
+    """
+    launch = case.launch
+    assert launch is not None  # noqa: S101 - `_may_try` looked at it
+    bx, by = launch.block[:2]
+    grid = -(-launch.shape.n // bx), -(-launch.shape.m // by)
+    floor = launch.shape.n // bx, launch.shape.m // by
+    with _Trials(case) as trials:
+        is_rest_right = trials.is_right(within=(by * floor[1], bx * floor[0]))
+    if launch.grid[:2] != floor or floor == grid:
+        return None
+    covering = dataclasses.replace(launch, grid=(*grid, launch.grid[2]))
+    inputs = padded(launch, *case.problem.inputs)
+    try:
+        own, seen = (observe(case.program, of, *inputs, checked=True).faults for of in (launch, covering))
+    except KernelError:
+        return None
+    # A tile at the end of K may leave A and B already, and then the sums are wrong.
+    is_only_outside = all(fault.kind == "out-of-bounds" for fault in own) and (own or is_rest_right)
+    is_outside = any(fault.kind in ("out-of-bounds", "crash") for fault in seen)
+    if not (is_only_outside and is_outside) or any(fault.space == "shared" for fault in seen):
+        return None
+    file, line = case.variant.method.launched_at
+    (gx, gy), (x, y) = floor, grid
+    return ProvenCause(
+        f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, {x} x {y} cover C, but the kernel "
+        "lacks a bounds check, so that these access elements out of bounds",
+        f"launch ceil(N / {bx}) x ceil(M / {by}) blocks{AND_CHECK}{_check_in_kernel(case)}",
+        "C", file, line,
+        multiple=math.lcm(bx, by),
+    )  # fmt: skip
+
+
+def _check_in_kernel(case: Case) -> str:
+    """Return how to check bounds, with the names of a kernel that stores `C[row * width + col]`, if known.
+
+    The product of the kernel is right at multiples: its width is N.
+    """
+    method, text = case.variant.method, case.program.text
+    if shared_arrays_in(text) or dynamic_arrays_in(text):
+        return "; in the tiles, write 0 in place of the others"
+    names = [re.findall(r"\w+", declared)[-1] for declared in parameters_of(text, method.entry)]
+    given = dict(zip(method.arguments, names, strict=False))
+    stored = rf"\b{given.get('C')}\s*\[\s*(\w+)\s*\*\s*(\w+)\s*\+\s*(\w+)\s*\]\s*\+?=(?!=)"
+    found = {*re.findall(stored, text)}
+    row, width, column = found.pop() if len(found) == 1 else ("", "", "")
+    rows = given.get("M") or (width if are_square_only([case.variant]) else "")
+    return f": {row} < {rows} and {column} < {width}" if row and rows else ""
 
 
 def _other_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
@@ -491,7 +597,17 @@ def _edges(source: Program, launch: Launch) -> list[int]:
 # Changes of the kernel.
 
 
-def _of_text(case: Case, *, only_conditions: bool = False) -> ProvenCause | None:
+def _is_condition(change: KernelChange) -> bool:
+    return change.is_condition
+
+
+def _is_zero(change: KernelChange) -> bool:
+    return change.mistake.startswith(NO_ZERO)
+
+
+def _of_text(
+    case: Case, is_tried: Callable[[KernelChange], bool] = lambda change: True
+) -> ProvenCause | None:
     """Compile the kernel with all changes, and return the first that gives the right product."""
     source, launch = case.program, case.launch
     assert launch is not None  # noqa: S101 - `_may_try` looked at it
@@ -500,9 +616,7 @@ def _of_text(case: Case, *, only_conditions: bool = False) -> ProvenCause | None
     other = program(case.variant, case.problem.element, case.fmad, larger)
     constants = [name for name, _ in {*_DEFINED.findall(source.text)} - {*_DEFINED.findall(other.text)}]
     elements = launch.shared_bytes // case.problem.element.size_bytes
-    changes = kernel_changes(source.text, source.entry, constants, elements)
-    if only_conditions:
-        changes = [change for change in changes if change.is_condition]
+    changes = [*filter(is_tried, kernel_changes(source.text, source.entry, constants, elements))]
     for tried in (changes, [change for change in changes if change.array]):
         changed = _with_all(source, tried)
         if not (tried and _compiles(changed)):

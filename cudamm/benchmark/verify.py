@@ -68,7 +68,8 @@ def verify_all(
         look_again: is called for a user's kernel that is wrong on the CPU device, if no result shows why; and
             for one that adds to C, which blocks may do at the same time on a GPU.
         watches: call `look_again` also for a user's kernel that is right at each size on the CPU device, at
-            its smallest sizes: races and accesses out of bounds need not show in the product.
+            its smallest sizes, and at its program's own size if it is wrong elsewhere: races, accesses out of
+            bounds and reads of what was never written need not show in the product.
         advises: skip a case that would take longer than the time limit, and look for the sizes at which a
             wrong kernel is right.
 
@@ -79,6 +80,9 @@ def verify_all(
     verification = _Verification(SharedCases(in_turn(prepared, progress)), advises)
     with device_threads(executors) as threads:
         yield from threads.run(verification.run, verification.cases.may_have_any)
+        for case, verdict in verification.right_at_own_size() if watches else ():
+            if look_again is not None and (cause := look_again(case, verdict)):
+                yield verification.failed(case, verdict, cause)
         for (case, _), text in threads.share(verification.partly_wrong(), _where_right):
             yield verification.updated(case, right_where=text)
     if look_again is None:
@@ -370,6 +374,15 @@ class _Verification:
             if first and first.variant not in self._hung and not isinstance(first.compiled, KernelError):
                 found.setdefault(first.variant, (first, known))
         return list(found.values()) if len(found) <= MOST_PARTLY_WRONG else []
+
+    def right_at_own_size(self) -> list[tuple[Case, Verdict]]:
+        """Return the cases at the program's own size that are right, of variants that are wrong elsewhere."""
+        return [
+            (case, verdict)
+            for variant, pairs in self._right.items()
+            for case, verdict in pairs
+            if variant in self.doubtful and case.problem.shape.extents == variant.method.program_size
+        ]
 
     def to_watch(self) -> Iterator[tuple[list[tuple[Case, Verdict]], list[tuple[Case, Verdict]]]]:
         """Yield the small and the large cases, in one type, of each of the first variants that are right."""

@@ -28,6 +28,9 @@ MOST_CHANGES = 400
 MOST_TILES = 6
 """Maximum number of extents of tiles that are tried in one function."""
 
+NO_ZERO = "no 0 is written"
+"""Beginning of the mistake of a tile whose elements beyond the matrix are never written."""
+
 TWO_INDICES, TWO_VARIABLES = "the two indices of", "two variables are swapped"
 """Beginnings of mistakes that can be undone where an array is written, and where it is read."""
 
@@ -194,6 +197,7 @@ class _Changes:
             yield from self._other_sizes(site)
             yield from self._other_tiles(site)
             yield from self._with_tile(site)
+            yield from self._with_second_factor(site)
             yield from self._with_other_index(site)
             yield from self._other_divisor(site)
             yield from self._rounded_up(site)
@@ -213,6 +217,7 @@ class _Changes:
         yield from self._second_shared_array()
         yield from self._of_loops()
         yield from self._of_sums()
+        yield from self._zero_before_load()
 
     # The expressions that changes replace.
 
@@ -456,6 +461,28 @@ class _Changes:
                 new = tile if name == "1" else f"{name} * {tile}"
                 yield self._change(site, _replaced(site.node, {node: new}), mistake, rank)
 
+    def _with_second_factor(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield `blockIdx.x * TILE * COARSE` for `blockIdx.x * TILE` if a thread computes several sums."""
+        if site.kind == "condition" or not self._of_sums_per_thread:
+            return
+        for node in all_of(site.node, "identifier", "field_expression"):
+            name = text_of(node)
+            is_of_block = any(name in self._index_of["blockIdx"][axis] for axis in _AXES)
+            beside = set(map(text_of, _factors_beside(node))) if is_of_block else ()
+            product = node.parent if node.parent is not None and _sign(node.parent) == "*" else node
+            for factor in self._of_sums_per_thread if beside else ():
+                if factor not in beside:
+                    new = _replaced(site.node, {product: f"{text_of(product)} * {factor}"})
+                    yield self._change(site, new, f"the factor {factor} of {name} is missing", 1)
+
+    @property
+    def _of_sums_per_thread(self) -> list[str]:
+        """Return the extents of local arrays, each a number or a name."""
+        arrays = all_of(self._body, "array_declarator")
+        local = [node for node in arrays if declared_name(node) not in self._shared]
+        extents = (text_of(node.child_by_field_name("size")) for node in local)
+        return list(dict.fromkeys(extent for extent in extents if _NAME.fullmatch(extent)))
+
     @property
     def _index_in_block(self) -> set[str]:
         """Names of what has the value of one of the thread's or the block's indices."""
@@ -574,10 +601,52 @@ class _Changes:
                         ((value.start_byte, value.start_byte, name),), 1,
                     )  # fmt: skip
 
+    def _zero_before_load(self) -> Iterator[KernelChange]:
+        """Yield each `if (row < M) As[ty][tx] = …` without an `else`, and all, with a 0 written first."""
+        found: list[KernelChange] = []
+        for node in all_of(self._body, "if_statement"):
+            body, condition = node.child_by_field_name("consequence"), node.child_by_field_name("condition")
+            if body is None or condition is None or node.child_by_field_name("alternative") is not None:
+                continue
+            targets = (n.child_by_field_name("left") for n in all_of(body, "assignment_expression"))
+            stored = [left for left in targets if left is not None and self._is_of_tile(left)]
+            names = {text_of(name) for left in stored for name in all_of(left, "identifier")}
+            declared = [n.child_by_field_name("declarator") for n in all_of(body, "init_declarator")]
+            if not stored or names & set(map(declared_name, declared)):
+                continue
+            start, shown = condition.start_byte + 1, [re.sub(r"\s+", " ", text_of(left)) for left in stored]
+            zeros = ", ".join(f"{left} = {{}}" for left in shown)
+            otherwise = " ".join(f"{left} = 0;" for left in shown)
+            change = KernelChange(
+                f"{NO_ZERO} to {_base(stored[0])} where {text_of(condition)} does not hold",
+                f"write 0 where the load is left out: else {{ {otherwise} }}", _base(stored[0]),
+                *file_and_line_of(node), ((start, start, f"({zeros}, 0)"),), 2, is_condition=True,
+            )  # fmt: skip
+            found.append(change)
+            yield change
+        if len(found) > 1:
+            lines = ", ".join(str(change.line) for change in found)
+            yield dataclasses.replace(
+                found[0],
+                mistake=f"{NO_ZERO} to {' and '.join(dict.fromkeys(change.array for change in found))} where "
+                f"the conditions in lines {lines} do not hold",
+                cure="; ".join(f"{change.cure} in line {change.line}" for change in found),
+                edits=tuple(edit for change in found for edit in change.edits),
+                rank=3,
+            )
+
+    def _is_of_tile(self, target: Node) -> bool:
+        """Return whether an element of a shared array, or of what a local pointer points to, is written."""
+        name = _base(target) if target.type == "subscript_expression" else ""
+        return name in self._shared or (name in self._declared and self._points(name))
+
     def _without_factor(self, site: _Site) -> Iterator[KernelChange]:
-        """Yield a site with one factor of a product removed."""
+        """Yield a site with one factor of a product removed, or the divisor of a quotient."""
         for product in all_of(site.node, "binary_expression"):
             left, right = product.child_by_field_name("left"), product.child_by_field_name("right")
+            if _sign(product) == "/" and left is not None and right is not None:
+                mistake = f"an index is divided by {text_of(right)}"
+                yield self._change(site, _replaced(site.node, {product: text_of(left)}), mistake, 3)
             if _sign(product) != "*" or left is None or right is None:
                 continue
             for kept, removed in ((left, right), (right, left)):
@@ -750,7 +819,10 @@ class _Changes:
     def _is_whole(self, name: str) -> bool:
         """Return whether a local variable is a whole number."""
         declared = text_of(self._declared.get(name)).partition("=")[0]
-        return re.search(r"\b(?:int|unsigned|long|short|s?size_t|u?int\d+_t|auto)\b", declared) is not None
+        if "auto" in declared:
+            value = self._function.first_values.get(name)
+            return value is not None and re.search(r"\d\.|\.\d|\[|\bfloat\b", text_of(value)) is None
+        return re.search(r"\b(?:int|unsigned|long|short|s?size_t|u?int\d+_t)\b", declared) is not None
 
     def _swapped_indices(self) -> Iterator[KernelChange]:
         """Yield each element such as `As[tx][ty]` with its two indices swapped."""
@@ -820,13 +892,25 @@ class _Changes:
         return [text_of(node.child_by_field_name("size")) for node in declarators][:1]
 
     def _swapped_everywhere(self) -> Iterator[KernelChange]:
-        """Yield all variables with x and y of the thread's, or the block's, index swapped at once."""
-        for kind in ("threadIdx", "blockIdx"):
+        """Yield what belongs together with x and y of the thread's, or the block's, index swapped at once.
+
+        That is all variables, or the indices in the value of one assignment.
+        """
+        assigned = [n.child_by_field_name("right") for n in all_of(self._body, "assignment_expression")]
+        indices = [s for s in self._sites if s.kind == "index"]
+        of_one = [
+            [s for s in indices if node.start_byte <= s.node.start_byte and s.node.end_byte <= node.end_byte]
+            for node in assigned
+            if node is not None
+        ]
+        for kind, sites in itertools.product(("threadIdx", "blockIdx"), (self._sites, *of_one)):
             names = {*self._index_of[kind]["x"], *self._index_of[kind]["y"]}
-            values = [s for s in self._sites if s.kind == "value" and text_of(s.node) not in names]
+            is_of_one = sites is not self._sites
+            values = [s for s in sites if is_of_one or (s.kind == "value" and text_of(s.node) not in names)]
             swapped = [(s, self._with_axes_swapped(s.node, kind)) for s in values]
             edits = [(s, new) for s, new in swapped if new is not None and new != text_of(s.node)]
-            if len(edits) > 1:
+            is_clear = not is_of_one or len({s.whole for s, _ in edits}) == len(edits)
+            if len(edits) > 1 and is_clear:
                 file, line = file_and_line_of(edits[0][0].node)
                 shown = ", ".join(s.shown(text_of(s.node)) for s, _ in edits)
                 better = ", ".join(s.shown(new) for s, new in edits)

@@ -43,6 +43,9 @@ _LARGEST_FIXED = 256
 _MOST_WAYS = 8
 """Number of launches of a kernel among which the one is searched for that can be read whole."""
 
+_SIZES = {"char": 1, "half": 2, "__half": 2, "short": 2, "int": 4, "float": 4, "double": 8}
+"""Bytes of the types whose size the shared memory of a launch may wrongly have."""
+
 _ELEMENTS = ("float", "double", "int")
 
 
@@ -472,7 +475,15 @@ class _Launch:
             yield key, ", ".join(texts)
         if rest and text_of(rest[0]) != "0":
             text = self._text(self.found.translation.of(rest[0]), "shared memory")
+            text = text.replace("sizeof(element)", self._size_of_other_type(text_of(rest[0])))
             yield "shared-bytes", self._simplified(text)
+
+    def _size_of_other_type(self, shared: str) -> str:
+        """Return the size of the type in `shared`, such as 2 for `sizeof(half)`, if the kernel lacks it."""
+        types = {*re.findall(r"\bsizeof\s*\(\s*(\w+)\s*\)", shared)}
+        name = types.pop() if len(types) == 1 and not template_parameters(self.kernel) else ""
+        is_used = re.search(rf"\b{name}\b", text_of(self.kernel.node)) is not None
+        return "sizeof(element)" if is_used or name not in _SIZES else str(_SIZES[name])
 
     def _suggested_arguments(self) -> dict[str, str]:
         """Return the arguments, with 0 for unknown ones; nothing if the matrices are not known."""

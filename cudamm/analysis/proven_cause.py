@@ -163,7 +163,8 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
     while edges[-1] < LARGEST_TILE:
         edges.append(2 * edges[-1])
     shapes = [Shape(2 * e - missing, 3 * e - missing, 4 * edges[0] - missing) for e in edges]
-    shapes += [Shape(*(3 * e - missing,) * 3) for e in edges[:1]]
+    shapes += [Shape(*(3 * e - missing,) * 3) for e in edges]
+    of_one_block: Case | None = None  # only if there is no other
     for shape in shapes:
         problem = dataclasses.replace(case.problem, shape=shape)
         try:
@@ -173,9 +174,13 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
             continue  # the variant does not take this size, or its grid would be empty
         sizes = dataclasses.astuple(launch.shape)
         is_ragged = shape == launch.shape or not missing
-        if is_ragged and math.prod(sizes) <= MOST_WORK and (len(set(sizes)) == 3 or shape == shapes[-1]):
-            return dataclasses.replace(case, problem=problem, launch=launch, program=text)
-    return None
+        is_square = len(set(shape.extents)) == 1
+        if is_ragged and math.prod(sizes) <= MOST_WORK and (len(set(sizes)) == 3 or is_square):
+            found = dataclasses.replace(case, problem=problem, launch=launch, program=text)
+            if not is_square or launch.grid[0] > 1:
+                return found
+            of_one_block = of_one_block or found
+    return of_one_block
 
 
 def _is_right(case: Case) -> bool:
@@ -262,6 +267,21 @@ def _of_launch(case: Case, changes: Callable[[Case, Launch], Iterator[ProvenCaus
     return None
 
 
+def _more_shared(launch: Launch) -> Iterator[ProvenCause]:
+    """Yield launches with more dynamic shared memory, such as for doubles instead of floats."""
+    for factor in (2, 4, 8) if launch.shared_bytes else ():
+
+        def enlarged(given: Launch, factor: int = factor) -> Launch:
+            return dataclasses.replace(given, shared_bytes=factor * given.shared_bytes)
+
+        yield ProvenCause(
+            f"the launch has too little dynamic shared memory: {launch.shared_bytes:,} bytes, and the product "
+            f"is right with {factor * launch.shared_bytes:,}",
+            f"pass {factor * launch.shared_bytes:,} bytes: number of elements times sizeof the type of the array",
+            relaunched=enlarged,
+        )  # fmt: skip
+
+
 def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     """Yield the usual mistakes of a launch, the likeliest first."""
 
@@ -292,6 +312,7 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
                 given, grid=swapped(given.grid), block=swapped(given.block)
             ),
         )  # fmt: skip
+    yield from _more_shared(launch)
     yield from _other_orders(case, launch)
     yield from _other_sizes(case, launch, are_named=True)
     yield from _blocks_like_tiles(case, launch)

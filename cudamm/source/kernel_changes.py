@@ -441,7 +441,12 @@ class _Changes:
             is_divided = node.parent is not None and _sign(node.parent) in ("/", "%")
             if is_part or not is_used or is_divided or self._points(name):
                 continue
-            if set(map(text_of, _factors_beside(node))) & {*self._tiles, *(self._sizes if is_index else ())}:
+            factors = set(map(text_of, _factors_beside(node)))
+            if name in self._index_of_block and factors & {*self._tiles}:
+                for extent in self._elements_of_thread - factors:
+                    new = _replaced(site.node, {node: f"{name} * {extent}"})
+                    yield self._change(site, new, f"the factor {extent} of {name} is missing", 2)
+            if factors & {*self._tiles, *(self._sizes if is_index else ())}:
                 continue
             rank = 1 if is_moved or name in loops else 2
             if node == site.node and not is_moved:
@@ -455,6 +460,21 @@ class _Changes:
                     mistake += f" where {site.array} is {'moved' if is_moved else self._verb(site)}"
                 new = tile if name == "1" else f"{name} * {tile}"
                 yield self._change(site, _replaced(site.node, {node: new}), mistake, rank)
+
+    @property
+    def _index_of_block(self) -> set[str]:
+        """Names of what has the value of one of the block's indices."""
+        return {name for names in self._index_of["blockIdx"].values() for name in names}
+
+    @property
+    def _elements_of_thread(self) -> set[str]:
+        """Named extents of local arrays: the number of elements that a thread computes."""
+        extents = (
+            declared.child_by_field_name("size")
+            for declared in all_of(self._body, "array_declarator")
+            if declared_name(declared) not in self._shared
+        )
+        return {text_of(extent) for extent in extents if extent is not None and extent.type == "identifier"}
 
     @property
     def _index_in_block(self) -> set[str]:
@@ -669,12 +689,13 @@ class _Changes:
                         yield self._change(site, _replaced(site.node, {**edits, node: size}), mistake, 3)
 
     def _in_all_conditions(self) -> Iterator[KernelChange]:
-        """Yield two conditions of one `if` with their sizes swapped, and with `<` for each `<=`."""
+        """Yield the conditions of one `if` with sizes swapped, `<` for each `<=`, or other operators."""
         groups: dict[Node, list[_Site]] = {}
         for site in self._sites:
             if site.kind == "condition":
                 groups.setdefault(_whole_condition(site.node), []).append(site)
         for whole, sites in groups.items():
+            yield from self._other_operators(whole, sites)
             if len(sites) != 2:
                 continue
             less = [next((c.edits[0][2] for c in self._one_less(site)), "") for site in sites]
@@ -694,6 +715,40 @@ class _Changes:
                     edits = tuple((node.start_byte, node.end_byte, text) for node, text in texts.items())
                     sentence = f"{mistake}: {text_of(whole)} instead of {better}"
                     yield KernelChange(sentence, f"write {better}", "", *file_line, edits, 1, True)
+
+    def _other_operators(self, whole: Node, sites: Sequence[_Site]) -> Iterator[KernelChange]:
+        """Yield conditions joined by the other of `&&` and `||`, and with the opposite comparisons."""
+        joints = [node for node in all_of(whole, "binary_expression") if _sign(node) in _OTHER_JOINT]
+        signs = {_sign(node) for node in joints}
+        comparisons = [
+            {child: _OPPOSITE[text_of(child)] for child in site.node.children if text_of(child) in _OPPOSITE}
+            for site in sites
+        ]
+        if len(signs) == 1 and len(joints) == len(sites) - 1:
+            (sign,) = signs
+            other = _OTHER_JOINT[sign]
+            better = _replaced(
+                whole, {part: other for node in joints for part in node.children if text_of(part) == sign}
+            )
+            # An edit replaces one comparison: the first becomes the whole, the others have no effect.
+            texts = [f"({better})", *["false" if sign == "||" else "true"] * (len(sites) - 1)]
+            mistake = f"the conditions are joined by {sign} instead of {other}"
+            yield self._of_condition(whole, better, sites, texts, mistake)
+        is_of_if = whole.parent is not None and whole.parent.type == "condition_clause"
+        if is_of_if and len(joints) == len(sites) - 1:
+            better = _replaced(whole, {part: sign for edits in comparisons for part, sign in edits.items()})
+            texts = [_replaced(site.node, edits) for site, edits in zip(sites, comparisons, strict=True)]
+            yield self._of_condition(whole, better, sites, texts, "the comparison is the wrong way round")
+
+    def _of_condition(
+        self, whole: Node, better: str, sites: Sequence[_Site], texts: Sequence[str], mistake: str
+    ) -> KernelChange:
+        edits = zip(sites, texts, strict=True)
+        shown, better = (re.sub(r"\s+", " ", text) for text in (text_of(whole), better))
+        return KernelChange(
+            f"{mistake}: {shown} instead of {better}", f"write {better}", "", *file_and_line_of(whole),
+            tuple((site.node.start_byte, site.node.end_byte, new) for site, new in edits), 1, True,
+        )  # fmt: skip
 
     def _size_in(self, node: Node) -> Node | None:
         """Return the first size in an expression."""
@@ -894,6 +949,9 @@ _SHARES = ((1, 2), (2, 3), (1, 3), (4, 5), (1, 5), (8, 9), (1, 9))
 """Shares of a shared array that the first of two arrays in it may have."""
 
 
+_OTHER_JOINT = {"&&": "||", "||": "&&"}
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
 _NAME = re.compile(r"[A-Za-z_]\w*|blockDim\.[xy]|\d+")
 """What may be the extent of a tile: a name, or a number."""
 
@@ -950,8 +1008,10 @@ def _sign(node: Node) -> str:
 
 def _whole_condition(node: Node) -> Node:
     """Return `i < M && j < N` for its part `i < M`."""
-    while node.parent is not None and node.parent.type == "binary_expression":
+    while node.parent is not None and node.parent.type in ("binary_expression", "parenthesized_expression"):
         node = node.parent
+    while node.type == "parenthesized_expression":
+        node = node.named_children[0]
     return node
 
 

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tree_sitter import Node
+
 from cudamm.source.around_launch import conditions_of, is_filled, is_from_elsewhere, required_multiples
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
@@ -42,6 +44,8 @@ _LARGEST_FIXED = 256
 """Largest size of a program at which its kernel is verified if it is for no other."""
 
 _MOST_WAYS = 8
+
+_BYTES = {"double": 8, "float": 4, "int": 4, "half": 2, "__half": 2}
 """Number of launches of a kernel among which the one is searched for that can be read whole."""
 
 _ELEMENTS = ("float", "double", "int")
@@ -473,7 +477,25 @@ class _Launch:
             yield key, ", ".join(texts)
         if rest and text_of(rest[0]) != "0":
             text = self._text(self.found.translation.of(rest[0]), "shared memory")
-            yield "shared-bytes", self._simplified(text)
+            yield "shared-bytes", self._simplified(self._with_own_bytes(text, rest[0]))
+
+    def _with_own_bytes(self, text: str, size: Node) -> str:
+        """Return a size with 4 for `sizeof(element)` if the host has `sizeof(float)` and the array is of double.
+
+        Only known types are compared: elements of another type may stand for those that a kernel packs.
+        """
+        names = {text_of(name) for name in all_of(size, "identifier")}
+        values = self.found.translation.function.values if self.found.translation.function else {}
+        nodes = [size, *(node for name, node in values.items() if name in names)]
+        given = {text_of(part) for node in nodes for part in all_of(node, "sizeof_expression")}
+        of_type = [re.fullmatch(r"sizeof\s*\(\s*(\w+)\s*\)", part) for part in given]
+        kernel = text_of(self.found.kernel.node)
+        taken = re.findall(r"extern\s+__shared__\s+(?:__align__\s*\(\w+\)\s*)?(\w+)\s+\w+\s*\[", kernel)
+        if len(of_type) == len(taken) == 1 and of_type[0]:
+            known = _BYTES.get(of_type[0][1]), _BYTES.get(taken[0])
+            if None not in known and known[0] != known[1]:
+                return text.replace("sizeof(element)", str(known[0]))
+        return text
 
     def _suggested_arguments(self) -> dict[str, str]:
         """Return the arguments, with 0 for unknown ones; nothing if the matrices are not known."""

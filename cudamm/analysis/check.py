@@ -571,9 +571,7 @@ def _of_one_grid(errors: Sequence[Mistake], own_size: tuple[int, int, int] | Non
     cure = max((mistake.cure for mistake in empty), key=len)  # for x and y, if it can
     own = str(Shape(*own_size)) if own_size else ""
     at_own = "".join(
-        f"the program's own size, {own}, {mistake.message}; "
-        for mistake in empty
-        if own in mistake.sizes
+        f"the program's own size, {own}, {mistake.message}; " for mistake in empty if own in mistake.sizes
     )
     cured = dataclasses.replace(few, cure=cure, message=at_own + few.message)
     others = (cured if mistake is few else mistake for mistake in errors if mistake not in empty)

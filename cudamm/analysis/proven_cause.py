@@ -275,9 +275,9 @@ def _more_shared(launch: Launch) -> Iterator[ProvenCause]:
             return dataclasses.replace(given, shared_bytes=factor * given.shared_bytes)
 
         yield ProvenCause(
-            f"the launch has too little dynamic shared memory: {launch.shared_bytes:,} bytes, and the product "
-            f"is right with {factor * launch.shared_bytes:,}",
-            f"pass {factor * launch.shared_bytes:,} bytes: number of elements times sizeof the type of the array",
+            f"the launch has too little dynamic shared memory: {launch.shared_bytes:,} bytes, and the "
+            f"product is right with {factor * launch.shared_bytes:,}",
+            f"pass {factor * launch.shared_bytes:,} bytes: the number of elements times the size of each",
             relaunched=enlarged,
         )  # fmt: skip
 

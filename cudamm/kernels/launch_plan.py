@@ -226,8 +226,8 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
         fitting = "32 x 32" if block[1] > 1 else "256"
         raise KernelError(
             f"cannot be launched: {extents} = {threads} threads, and a block has at most {MOST_THREADS}; "
-            f"launch fewer threads, e.g. {fitting}, with a grid and tiles to match, or let each thread compute "
-            "several elements"
+            f"launch fewer threads, e.g. {fitting}, with a grid and tiles to match, or let each thread "
+            "compute several elements"
         )
     scratch = Scratch(
         SCRATCH_BYTES

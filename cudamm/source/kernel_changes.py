@@ -85,6 +85,56 @@ def kernel_changes(
     return [change for change in ordered if different[change.edits] is change][:MOST_CHANGES]
 
 
+def why_barrier_is_missed(text: str, file: str, line: int) -> tuple[str, str, int] | None:
+    """Return why not all threads of a block reach a barrier, what to do, and the line of the cause.
+
+    Args:
+        file, line: place of the barrier, with the file as in `#line`.
+
+    Returns:
+        None if it is not known: one early return, or one `if` around the barrier, has to be the only place at
+        which threads of one block part before it.
+    """
+    calls = (node for node in all_of(parsed(text), "call_expression") if "sync" in text_of(node))
+    barrier = next((node for node in calls if file_and_line_of(node) == (file, line)), None)
+    around = [] if barrier is None else list(_ancestors(barrier))
+    kernel = next((node for node in around if node.type == "function_definition"), None)
+    if barrier is None or kernel is None or not function_of_node(kernel).is_kernel:
+        return None
+    code = _Changes(text, function_of_node(kernel), (), 0)
+    loops = [node for node in around if node.type in ("for_statement", "while_statement", "do_statement")]
+    returns = list(all_of(kernel, "return_statement"))
+    early = [node for node in returns if node.start_byte < barrier.start_byte]
+    bodies = [loop.child_by_field_name("body") for loop in loops]
+    headers = [part for loop in loops for part in loop.named_children if part not in bodies]
+    jumps = any(any(all_of(loop, "break_statement", "continue_statement")) for loop in loops)
+    if jumps or (loops and early != returns) or any(map(code.depends_on_thread, headers)):
+        return None
+    conditions = [
+        node
+        for node in around
+        if node.type == "if_statement"
+        and code.depends_on_thread(node.child_by_field_name("condition") or node)
+    ]
+    if len(early) + len(conditions) != 1:
+        return None
+    (cause,) = (*early, *conditions)
+    place = file_and_line_of(cause)[1]
+    if early:
+        why = f"the return in line {place} ends threads of a block before the barrier in line {line}"
+        cure = "keep the threads until after the last barrier: guard the loads and the store instead"
+    else:
+        why = f"the barrier in line {line} is inside the if of line {place}, which some threads do not enter"
+        cure = "move the barrier out of the if, and leave only loads, sums and stores inside"
+    return why, cure, place
+
+
+def _ancestors(node: Node) -> Iterator[Node]:
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
 def with_change(text: str, change: KernelChange, changed_text: str) -> str:
     """Return the text with one change; line numbers stay the same.
 
@@ -361,7 +411,8 @@ class _Changes:
                     found.add(name)
         return found
 
-    def _depends_on_thread(self, node: Node) -> bool:
+    def depends_on_thread(self, node: Node) -> bool:
+        """Return whether an expression depends on the thread or its block."""
         return bool({text_of(n) for n in all_of(node, "identifier")} & self._varying)
 
     def _is_visible(self, name: str, at: Node) -> bool:
@@ -757,7 +808,7 @@ class _Changes:
 
     def _with_thread(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index of a matrix that does not depend on the thread, with variables of the thread."""
-        if site.kind != "index" or site.array not in self._pointers or self._depends_on_thread(site.whole):
+        if site.kind != "index" or site.array not in self._pointers or self.depends_on_thread(site.whole):
             return
         old = text_of(site.node)
         base = "" if old == "0" else f" + {old}"

@@ -480,7 +480,7 @@ class _Launch:
             yield "shared-bytes", self._simplified(self._with_own_bytes(text, rest[0]))
 
     def _with_own_bytes(self, text: str, size: Node) -> str:
-        """Return a size with 4 for `sizeof(element)` if the host has `sizeof(float)` and the array is of double.
+        """Return a size with 4 for `sizeof(element)` if the host has `sizeof(float)` for doubles.
 
         Only known types are compared: elements of another type may stand for those that a kernel packs.
         """
@@ -489,7 +489,7 @@ class _Launch:
         nodes = [size, *(node for name, node in values.items() if name in names)]
         given = {text_of(part) for node in nodes for part in all_of(node, "sizeof_expression")}
         of_type = [re.fullmatch(r"sizeof\s*\(\s*(\w+)\s*\)", part) for part in given]
-        kernel = text_of(self.found.kernel.node)
+        kernel = text_of(self.kernel.node)
         taken = re.findall(r"extern\s+__shared__\s+(?:__align__\s*\(\w+\)\s*)?(\w+)\s+\w+\s*\[", kernel)
         if len(of_type) == len(taken) == 1 and of_type[0]:
             known = _BYTES.get(of_type[0][1]), _BYTES.get(taken[0])

@@ -798,7 +798,7 @@ class _Changes:
         shown, better = (re.sub(r"\s+", " ", text) for text in (text_of(whole), better))
         return KernelChange(
             f"{mistake}: {shown} instead of {better}", f"write {better}", "", *file_and_line_of(whole),
-            tuple((site.node.start_byte, site.node.end_byte, new) for site, new in edits), 1, True,
+            tuple((site.node.start_byte, site.node.end_byte, new) for site, new in edits), 3, True,
         )  # fmt: skip
 
     def _size_in(self, node: Node) -> Node | None:

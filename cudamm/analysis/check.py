@@ -315,12 +315,13 @@ def _planned(
             launch = plan(check.variant, check.problem.shape, check.problem.element, check.problem.scale)
         except RequirementError:
             continue  # `plan_all` reports it below
-        except KernelError as error:  # the grid is empty at this size
+        except KernelError as error:  # the grid is empty at this size, or the block is too large
             method = check.variant.method
             file, line = method.launched_at
             text = source.line_text(line, file)
             file = file or method.path.name
-            check.errors = [Mistake("launch", str(error), "", file, line, text, sizes=(check.size,))]
+            message, _, cure = str(error).partition("; ")
+            check.errors = [Mistake("launch", message, cure, file, line, text, sizes=(check.size,))]
             continue
         check.errors = limit.exceeded_by(source, 0, launch, check.size)
     feasible = [check for check in checks if not check.errors]
@@ -599,13 +600,11 @@ def _of_one_grid(errors: Sequence[Mistake], own_size: tuple[int, int, int] | Non
     empty = [mistake for mistake in errors if mistake.message.startswith("cannot be launched: the grid is")]
     if few is None or not empty:
         return errors
-    cure = max((mistake.message.partition("; ")[2] for mistake in empty), key=len)  # for x and y, if it can
+    cure = max((mistake.cure for mistake in empty), key=len)  # for x and y, if it can
     cure += "".join(few.cure.partition(AND_CHECK)[1:])
     own = str(Shape(*own_size)) if own_size else ""
     at_own = "".join(
-        f"the program's own size, {own}, {mistake.message.partition('; ')[0]}; "
-        for mistake in empty
-        if own in mistake.sizes
+        f"the program's own size, {own}, {mistake.message}; " for mistake in empty if own in mistake.sizes
     )
     cured = dataclasses.replace(few, cure=cure, message=at_own + few.message)
     others = (cured if mistake is few else mistake for mistake in errors if mistake not in empty)

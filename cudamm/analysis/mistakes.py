@@ -25,6 +25,7 @@ from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.source.c_definitions import lines_in_one_function
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
+from cudamm.source.kernel_changes import why_barrier_is_missed
 
 Kind = Literal[
     "race",
@@ -763,10 +764,17 @@ def divergent_barrier(watched: WatchedLaunch, fault: Fault) -> Mistake:
         if "left the kernel" in message
         else "let all threads of the block meet at one barrier, outside of the branches"
     )
+    line, other_line = fault.line or lines[0] if lines else fault.line, lines[-1] if len(lines) > 1 else 0
+    name = watched.program.method.path.name
+    found = None
+    if "left the kernel" in message and fault.file in ("", name) and len(lines) == 1:
+        found = why_barrier_is_missed(watched.program.text, name, lines[0])
+    if found is not None:
+        why, cure, place = found
+        message, line, other_line = f"{why}; {message}", place, lines[0]
     return watched.mistake(
-        "divergent-barrier", message, cure, fault.line or lines[0] if lines else fault.line,
-        threads=threads, other_line=lines[-1] if len(lines) > 1 else 0, count=fault.count,
-    )  # fmt: skip
+        "divergent-barrier", message, cure, line, threads=threads, other_line=other_line, count=fault.count
+    )
 
 
 def crash(watched: WatchedLaunch, fault: Fault) -> Mistake:

@@ -125,7 +125,7 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
     check_element_type(method, element)
     if method.language == "python":
         return Program(method, element, fmad, method.entry, method.source)
-    source = method.code
+    source = _SEVERAL_CONSTANTS.sub(_one_declaration_each, method.code)
     code = without_comments(source)
     values = variant.compiled_values(element, (shape.m, shape.n, shape.k) if shape else None)
     entry = with_values(method.entry, values)
@@ -176,6 +176,19 @@ _DEFINE = re.compile(r"^([ \t]*#[ \t]*define[ \t]+(\w+)\b(?!\())(?:.*\\\n)*.*$",
 
 _CONSTANT = re.compile(r"(\bconst(?:expr)?\b[^;{}()=<>]*?\b(\w+)\s*(?:=|\{))\s*([^;,{}]+)(?=[;,}])")
 """A constant with a value, such as `const int TILE = 16` or `constexpr int TILE{16}`."""
+
+
+_SEVERAL_CONSTANTS = re.compile(
+    r"^([ \t]*(?:static\s+)?const(?:expr)?\s+(?:static\s+)?(?:unsigned\s+)?(?:int|long|short|size_t)\s+)"
+    r"(\w+\s*=[^;,(){}]+(?:,\s*\w+\s*=[^;,(){}]+)+;)",
+    re.MULTILINE,
+)
+"""A declaration of several constants, such as `const int M = 200, N = 90;`."""
+
+
+def _one_declaration_each(match: re.Match[str]) -> str:
+    """Return `const int M = 200; const int N = 90;` on the same lines."""
+    return match[1] + re.sub(r",(\s*)", lambda comma: f";{comma[1] or ' '}{match[1].strip()} ", match[2])
 
 
 def _redefined(source: str, values: Mapping[str, Value]) -> str:

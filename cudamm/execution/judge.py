@@ -17,6 +17,7 @@ from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, adds_to_output, terms_
 from cudamm.kernels.method import MatrixName
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.variant import Variant
+from cudamm.source.kernel_changes import why_barrier_is_missed
 
 MOST_ORDERED_SUMS = 2**31
 """Maximum number of multiplications for a bit-for-bit check; of larger products some rows are checked."""
@@ -84,12 +85,21 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     if depends_on_order and verdict.cause in ("", ADDS_TO_OUTPUT):
         verdict = dataclasses.replace(verdict, correct=False).because_of(ORDER_MATTERS)
     if verdict.correct is False and missed_barrier:
-        verdict = verdict.because_of(missed_barrier)
+        verdict = verdict.because_of(_with_place(missed_barrier, variant))
     if verdict.correct is False and undefined_shuffle:
         verdict = dataclasses.replace(
             verdict, reason="; ".join(filter(None, (verdict.reason, undefined_shuffle)))
         )
     return verdict
+
+
+def _with_place(missed_barrier: str, variant: Variant) -> str:
+    """Return a message on a missed barrier with the early return or the `if` that causes it, if known."""
+    method = variant.method
+    at = re.search(r"left the kernel while .* in line (\d+) of ([^;]+);", missed_barrier)
+    is_of_file = at and at[2] == method.path.name
+    found = why_barrier_is_missed(method.code, "", int(at[1])) if at and is_of_file else None
+    return f"{found[0]}; {missed_barrier}" if found else missed_barrier
 
 
 _ADDS_IN_ANY_ORDER = re.compile(r"\batomic|\bred\.|\bfetch_add\b")

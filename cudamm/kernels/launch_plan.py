@@ -11,7 +11,7 @@ from cudamm.kernels.architecture import Architecture
 from cudamm.kernels.array_file import FileArray, read_array
 from cudamm.kernels.header import ARRAY_FILE, SCRATCH_BYTES, TENSOR_MAP
 from cudamm.kernels.matrix_layout import MatrixLayout
-from cudamm.kernels.method import ElementType, MatrixName, Method
+from cudamm.kernels.method import SIZE_NAMES, ElementType, MatrixName, Method
 from cudamm.kernels.problem import UNSCALED, Scale, Shape, check_size
 from cudamm.kernels.variant import Variant
 from cudamm.source.expression import MOST_THREADS, SCRATCH, parse, split_at_commas
@@ -218,10 +218,16 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
     block = single if not method.is_kernel else variant.extents("threads", method.threads, names)
     grid = single if not method.is_kernel else variant.extents("grid", method.grid, names)
     threads = math.prod(block)
-    if threads > MOST_THREADS and shape.extents == method.program_size:
-        extents = " x ".join(map(str, block))
+    is_of_program = shape.extents == method.program_size or (
+        method.launched_at[1] and not any(extent.names & {*SIZE_NAMES} for extent in method.threads)
+    )
+    if threads > MOST_THREADS and is_of_program:
+        extents = re.sub(r"( x 1)+$", "", " x ".join(map(str, block)))
+        fitting = "32 x 32" if block[1] > 1 else "256"
         raise KernelError(
-            f"cannot be launched: a block of {extents} has {threads} threads, and a GPU allows {MOST_THREADS}"
+            f"cannot be launched: {extents} = {threads} threads, and a block has at most {MOST_THREADS}; "
+            f"launch fewer threads, e.g. {fitting}, with a grid and tiles to match, or let each thread "
+            "compute several elements"
         )
     scratch = Scratch(
         SCRATCH_BYTES

@@ -88,6 +88,56 @@ def kernel_changes(
     return [change for change in ordered if different[change.edits] is change][:MOST_CHANGES]
 
 
+def why_barrier_is_missed(text: str, file: str, line: int) -> tuple[str, str, int] | None:
+    """Return why not all threads of a block reach a barrier, what to do, and the line of the cause.
+
+    Args:
+        file, line: place of the barrier, with the file as in `#line`.
+
+    Returns:
+        None if it is not known: one early return, or one `if` around the barrier, has to be the only place at
+        which threads of one block part before it.
+    """
+    calls = (node for node in all_of(parsed(text), "call_expression") if "sync" in text_of(node))
+    barrier = next((node for node in calls if file_and_line_of(node) == (file, line)), None)
+    around = [] if barrier is None else list(_ancestors(barrier))
+    kernel = next((node for node in around if node.type == "function_definition"), None)
+    if barrier is None or kernel is None or not function_of_node(kernel).is_kernel:
+        return None
+    code = _Changes(text, function_of_node(kernel), (), 0)
+    loops = [node for node in around if node.type in ("for_statement", "while_statement", "do_statement")]
+    returns = list(all_of(kernel, "return_statement"))
+    early = [node for node in returns if node.start_byte < barrier.start_byte]
+    bodies = [loop.child_by_field_name("body") for loop in loops]
+    headers = [part for loop in loops for part in loop.named_children if part not in bodies]
+    jumps = any(any(all_of(loop, "break_statement", "continue_statement")) for loop in loops)
+    if jumps or (loops and early != returns) or any(map(code.depends_on_thread, headers)):
+        return None
+    conditions = [
+        node
+        for node in around
+        if node.type == "if_statement"
+        and code.depends_on_thread(node.child_by_field_name("condition") or node)
+    ]
+    if len(early) + len(conditions) != 1:
+        return None
+    (cause,) = (*early, *conditions)
+    place = file_and_line_of(cause)[1]
+    if early:
+        why = f"the return in line {place} ends threads of a block before the barrier in line {line}"
+        cure = "keep the threads until after the last barrier: guard the loads and the store instead"
+    else:
+        why = f"the barrier in line {line} is inside the if of line {place}, which some threads do not enter"
+        cure = "move the barrier out of the if, and leave only loads, sums and stores inside"
+    return why, cure, place
+
+
+def _ancestors(node: Node) -> Iterator[Node]:
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
 def with_change(text: str, change: KernelChange, changed_text: str) -> str:
     """Return the text with one change; line numbers stay the same.
 
@@ -366,7 +416,8 @@ class _Changes:
                     found.add(name)
         return found
 
-    def _depends_on_thread(self, node: Node) -> bool:
+    def depends_on_thread(self, node: Node) -> bool:
+        """Return whether an expression depends on the thread or its block."""
         return bool({text_of(n) for n in all_of(node, "identifier")} & self._varying)
 
     def _is_visible(self, name: str, at: Node) -> bool:
@@ -446,7 +497,8 @@ class _Changes:
             is_divided = node.parent is not None and _sign(node.parent) in ("/", "%")
             if is_part or not is_used or is_divided or self._points(name):
                 continue
-            if set(map(text_of, _factors_beside(node))) & {*self._tiles, *(self._sizes if is_index else ())}:
+            factors = set(map(text_of, _factors_beside(node)))
+            if factors & {*self._tiles, *(self._sizes if is_index else ())}:
                 continue
             rank = 1 if is_moved or name in loops else 2
             if node == site.node and not is_moved:
@@ -738,12 +790,13 @@ class _Changes:
                         yield self._change(site, _replaced(site.node, {**edits, node: size}), mistake, 3)
 
     def _in_all_conditions(self) -> Iterator[KernelChange]:
-        """Yield two conditions of one `if` with their sizes swapped, and with `<` for each `<=`."""
+        """Yield the conditions of one `if` with sizes swapped, `<` for each `<=`, or other operators."""
         groups: dict[Node, list[_Site]] = {}
         for site in self._sites:
             if site.kind == "condition":
                 groups.setdefault(_whole_condition(site.node), []).append(site)
         for whole, sites in groups.items():
+            yield from self._other_operators(whole, sites)
             if len(sites) != 2:
                 continue
             less = [next((c.edits[0][2] for c in self._one_less(site)), "") for site in sites]
@@ -764,6 +817,40 @@ class _Changes:
                     sentence = f"{mistake}: {text_of(whole)} instead of {better}"
                     yield KernelChange(sentence, f"write {better}", "", *file_line, edits, 1, True)
 
+    def _other_operators(self, whole: Node, sites: Sequence[_Site]) -> Iterator[KernelChange]:
+        """Yield conditions joined by the other of `&&` and `||`, and with the opposite comparisons."""
+        joints = [node for node in all_of(whole, "binary_expression") if _sign(node) in _OTHER_JOINT]
+        signs = {_sign(node) for node in joints}
+        comparisons = [
+            {child: _OPPOSITE[text_of(child)] for child in site.node.children if text_of(child) in _OPPOSITE}
+            for site in sites
+        ]
+        if len(signs) == 1 and len(joints) == len(sites) - 1:
+            (sign,) = signs
+            other = _OTHER_JOINT[sign]
+            better = _replaced(
+                whole, {part: other for node in joints for part in node.children if text_of(part) == sign}
+            )
+            # An edit replaces one comparison: the first becomes the whole, the others have no effect.
+            texts = [f"({better})", *["false" if sign == "||" else "true"] * (len(sites) - 1)]
+            mistake = f"the conditions are joined by {sign} instead of {other}"
+            yield self._of_condition(whole, better, sites, texts, mistake)
+        is_of_if = whole.parent is not None and whole.parent.type == "condition_clause"
+        if is_of_if and len(joints) == len(sites) - 1:
+            better = _replaced(whole, {part: sign for edits in comparisons for part, sign in edits.items()})
+            texts = [_replaced(site.node, edits) for site, edits in zip(sites, comparisons, strict=True)]
+            yield self._of_condition(whole, better, sites, texts, "the comparison is the wrong way round")
+
+    def _of_condition(
+        self, whole: Node, better: str, sites: Sequence[_Site], texts: Sequence[str], mistake: str
+    ) -> KernelChange:
+        edits = zip(sites, texts, strict=True)
+        shown, better = (re.sub(r"\s+", " ", text) for text in (text_of(whole), better))
+        return KernelChange(
+            f"{mistake}: {shown} instead of {better}", f"write {better}", "", *file_and_line_of(whole),
+            tuple((site.node.start_byte, site.node.end_byte, new) for site, new in edits), 3, True,
+        )  # fmt: skip
+
     def _size_in(self, node: Node) -> Node | None:
         """Return the first size in an expression."""
         parts = all_of(node, "identifier", "field_expression")
@@ -771,7 +858,7 @@ class _Changes:
 
     def _with_thread(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index of a matrix that does not depend on the thread, with variables of the thread."""
-        if site.kind != "index" or site.array not in self._pointers or self._depends_on_thread(site.whole):
+        if site.kind != "index" or site.array not in self._pointers or self.depends_on_thread(site.whole):
             return
         old = text_of(site.node)
         base = "" if old == "0" else f" + {old}"
@@ -978,6 +1065,9 @@ _SHARES = ((1, 2), (2, 3), (1, 3), (4, 5), (1, 5), (8, 9), (1, 9))
 """Shares of a shared array that the first of two arrays in it may have."""
 
 
+_OTHER_JOINT = {"&&": "||", "||": "&&"}
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
 _NAME = re.compile(r"[A-Za-z_]\w*|blockDim\.[xy]|\d+")
 """What may be the extent of a tile: a name, or a number."""
 
@@ -1034,8 +1124,10 @@ def _sign(node: Node) -> str:
 
 def _whole_condition(node: Node) -> Node:
     """Return `i < M && j < N` for its part `i < M`."""
-    while node.parent is not None and node.parent.type == "binary_expression":
+    while node.parent is not None and node.parent.type in ("binary_expression", "parenthesized_expression"):
         node = node.parent
+    while node.type == "parenthesized_expression":
+        node = node.named_children[0]
     return node
 
 

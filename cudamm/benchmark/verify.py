@@ -132,7 +132,7 @@ def remarks_on(
     remarks = []
     if padded:
         size, needed = next(iter(padded.items()))
-        others = f", and {len(padded) - 1} other sizes likewise" if len(padded) > 1 else ""
+        others = ", others likewise" if len(padded) > 1 else ""
         remarks.append(
             f"{size} was padded with zeros to {needed}{others}, because the kernel requires such multiples"
         )

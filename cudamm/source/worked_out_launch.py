@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tree_sitter import Node
+
 from cudamm.source.around_launch import conditions_of, is_filled, is_from_elsewhere, required_multiples
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
@@ -475,12 +477,15 @@ class _Launch:
             yield key, ", ".join(texts)
         if rest and text_of(rest[0]) != "0":
             text = self._text(self.found.translation.of(rest[0]), "shared memory")
-            text = text.replace("sizeof(element)", self._size_of_other_type(text_of(rest[0])))
+            text = text.replace("sizeof(element)", self._size_of_other_type(rest[0]))
             yield "shared-bytes", self._simplified(text)
 
-    def _size_of_other_type(self, shared: str) -> str:
+    def _size_of_other_type(self, shared: Node) -> str:
         """Return the size of the type in `shared`, such as 2 for `sizeof(half)`, if the kernel lacks it."""
-        types = {*re.findall(r"\bsizeof\s*\(\s*(\w+)\s*\)", shared)}
+        function, names = self.found.translation.function, map(text_of, all_of(shared, "identifier"))
+        values = (function.values.get(name) for name in names) if function else ()
+        given = " ".join(map(text_of, (shared, *values)))
+        types = {*re.findall(r"\bsizeof\s*\(\s*(\w+)\s*\)", given)}
         name = types.pop() if len(types) == 1 and not template_parameters(self.kernel) else ""
         is_used = re.search(rf"\b{name}\b", text_of(self.kernel.node)) is not None
         return "sizeof(element)" if is_used or name not in _SIZES else str(_SIZES[name])

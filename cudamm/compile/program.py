@@ -125,9 +125,9 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
     check_element_type(method, element)
     if method.language == "python":
         return Program(method, element, fmad, method.entry, method.source)
-    source = _SEVERAL_CONSTANTS.sub(_one_declaration_each, method.code)
-    code = without_comments(source)
     values = variant.compiled_values(element, (shape.m, shape.n, shape.k) if shape else None)
+    source = _with_one_declaration_each(method.code, values)
+    code = without_comments(source)
     entry = with_values(method.entry, values)
     # A macro with the name of a template parameter would replace it in its declaration.
     in_entry = set(re.findall(r"\w+", method.entry))
@@ -186,9 +186,15 @@ _SEVERAL_CONSTANTS = re.compile(
 """A declaration of several constants, such as `const int M = 200, N = 90;`."""
 
 
-def _one_declaration_each(match: re.Match[str]) -> str:
-    """Return `const int M = 200; const int N = 90;` on the same lines."""
-    return match[1] + re.sub(r",(\s*)", lambda comma: f";{comma[1] or ' '}{match[1].strip()} ", match[2])
+def _with_one_declaration_each(source: str, values: Mapping[str, Value]) -> str:
+    """Return `const int M = 200; const int N = 90;` for constants declared together that get other values."""
+
+    def separated(match: re.Match[str]) -> str:
+        if not values.keys() & {*re.findall(r"(\w+)\s*=", match[2])}:
+            return match[0]
+        return match[1] + re.sub(r",(\s*)", lambda comma: f";{comma[1] or ' '}{match[1].strip()} ", match[2])
+
+    return _SEVERAL_CONSTANTS.sub(separated, source)
 
 
 def _redefined(source: str, values: Mapping[str, Value]) -> str:

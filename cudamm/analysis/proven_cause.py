@@ -628,7 +628,9 @@ def _of_text(
                     change.mistake, change.cure, change.array, file, change.line, (change, source.text)
                 )
                 is_right = trials.is_right(None, changed, number) and _is_clean(cause, case)
-                if is_right and (not change.is_condition or _is_right_at_other_sizes(cause, case)):
+                if is_right and (
+                    not change.is_condition or _is_right_at_other_sizes(cause, case, ragged=True)
+                ):
                     others = [
                         other
                         for place, other in enumerate(tried[number:], number + 1)
@@ -663,22 +665,32 @@ def _is_clean(cause: ProvenCause, case: Case) -> bool:
         return False
 
 
-def _is_right_at_other_sizes(cause: ProvenCause, case: Case) -> bool:
+def _is_right_at_other_sizes(cause: ProvenCause, case: Case, *, ragged: bool = False) -> bool:
     """Return whether the product is also right with M and K swapped; True if it cannot be launched so.
 
     At one shape, a wrong condition may hold by chance, such as `row < K / 2` for each of M = K / 2 rows.
+
+    Args:
+        ragged: try also sizes that are smaller by 1, where a condition has to keep surplus threads away.
     """
-    shape = Shape(*reversed(case.problem.shape.extents))
+    swapped = Shape(*reversed(case.problem.shape.extents))
+    smaller = Shape(*(max(1, extent - 1) for extent in case.problem.shape.extents))
+    return all(_is_right_at(cause, case, shape) for shape in (swapped, *([smaller] if ragged else [])))
+
+
+def _is_right_at(cause: ProvenCause, case: Case, shape: Shape) -> bool:
+    """Return whether the changed kernel is right and has no fault at a shape; True if it is not for that."""
     problem = dataclasses.replace(case.problem, shape=shape)
     try:
         launch = plan(case.variant, shape, problem.element, problem.scale)
         text = program(case.variant, problem.element, case.fmad, shape)
     except (KernelError, UsageError):
         return True
-    if text != case.program:
+    if text != case.program or launch.shape != shape:
         return True
     try:
-        return _is_right(cause.applied(dataclasses.replace(case, problem=problem, launch=launch)))
+        changed = cause.applied(dataclasses.replace(case, problem=problem, launch=launch))
+        return _is_right(changed) and _has_no_fault(changed)
     except KernelError:
         return False
     finally:

@@ -87,7 +87,7 @@ def usual_cause(run: Run, problem: Problem) -> str:
         run: a run whose C, as the last launch left it, is wrong.
     """
     shape = run.plan.shape
-    if min(shape.m, shape.n, shape.k) < SMALLEST or shape.m * shape.n * shape.k > MOST_WORK:
+    if min(problem.shape.extents) < SMALLEST or shape.work > MOST_WORK:
         return ""
     with np.errstate(all="ignore"):
         observed = _Observed(run, problem)
@@ -95,9 +95,9 @@ def usual_cause(run: Run, problem: Problem) -> str:
         readings = (*_readings(shape), *_transposed_tiles(shape, tiles))
         if run.plan.column_major:  # those above are of matrices that lie row by row
             readings = (*_taken_by_row(shape, run.plan.column_major),)
+        elif observed.is_explained_by(_right(shape)):
+            readings = ()  # what was written is right, so that nothing is misread
         for sentence, reading in readings:
-            if not run.plan.column_major and reading == _right(shape):
-                continue  # the sizes are equal, and an order of them is like any other
             if observed.is_explained_by(reading):
                 return sentence
         return _of_values(run, problem)

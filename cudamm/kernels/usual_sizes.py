@@ -233,7 +233,7 @@ def _with_several_tiles(variant: Variant, chosen: Sequence[str]) -> Iterator[str
         if added:
             chosen = [*chosen, added]
             yield added
-    if min(tile.m, tile.n) <= 1 or any(_is_complete(variant, tile, each) for each in chosen):
+    if min(tile.m, tile.n) <= 1 or any(_is_complete(tile, each) for each in chosen):
         return
     single = size(tile.m, (1 if is_square else 2) * tile.n, step)
     complete = size(2 * tile.m, (2 if is_square else 3) * tile.n, 2 * step)
@@ -245,13 +245,10 @@ def _has_large_tile(variant: Variant) -> bool:
     return min(tile.m, tile.n) > _LARGEST_USUAL_TILE
 
 
-def _is_complete(variant: Variant, tile: Tile, size: str) -> bool:
-    """Return whether a size, padded, has several complete tiles in each direction."""
-    launch = _launch(variant, size)
-    if launch is None:
-        return False
-    pairs = (launch.shape.m, tile.m), (launch.shape.n, tile.n)
-    return all(extent % length == 0 and extent > length for extent, length in pairs)
+def _is_complete(tile: Tile, size: str) -> bool:
+    """Return whether a size has several complete tiles in each direction, so that nothing is padded."""
+    m, n, _ = map(int, _full(size).split("x"))
+    return all(extent % length == 0 and extent > length for extent, length in ((m, tile.m), (n, tile.n)))
 
 
 def _is_affordable(variant: Variant, size: str) -> bool:

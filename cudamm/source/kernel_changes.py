@@ -255,6 +255,7 @@ class _Changes:
             yield from self._without_factor(site)
             yield from self._swapped_axes(site)
             yield from self._one_less(site)
+            yield from self._with_whole_index(site)
             yield from self._other_order(site)
             yield from self._with_factor(site)
             yield from self._of_other_thread(site)
@@ -264,6 +265,7 @@ class _Changes:
         yield from self._without_comma()
         yield from self._swapped_everywhere()
         yield from self._in_all_conditions()
+        yield from self._other_size_of_quotients()
         yield from self._second_shared_array()
         yield from self._of_loops()
         yield from self._of_sums()
@@ -492,13 +494,14 @@ class _Changes:
         for node in all_of(site.node, "identifier", "field_expression", "number_literal"):
             name = text_of(node)
             is_part = node.parent is not None and node.parent.type == "field_expression"
-            is_index = name in self._varying or name in self._index_in_block
+            is_given = not self._function.is_kernel and name in self._function.parameter_names
+            is_index = is_given or name in self._varying or name in self._index_in_block
             is_used = name in loops or is_index if not is_moved else name in ("1", *self._sizes)
             is_divided = node.parent is not None and _sign(node.parent) in ("/", "%")
             if is_part or not is_used or is_divided or self._points(name):
                 continue
             factors = set(map(text_of, _factors_beside(node)))
-            if factors & {*self._tiles, *(self._sizes if is_index else ())}:
+            if factors & {*self._tiles, *(self._sizes if is_index and not is_given else ())}:
                 continue
             rank = 1 if is_moved or name in loops else 2
             if node == site.node and not is_moved:
@@ -729,6 +732,48 @@ class _Changes:
             operator = next(child for child in site.node.children if text_of(child) == sign)
             new = _replaced(site.node, {operator: "<" if sign == "<=" else ">="})
             yield self._change(site, new, "the condition is off by one", 1)
+
+    def _with_whole_index(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield `row + i < M` for `row < M` if what the condition guards has the index `row + i`."""
+        guarded = _whole_condition(site.node).parent
+        guarded = guarded.parent if guarded is not None and guarded.type == "condition_clause" else None
+        body = guarded.child_by_field_name("consequence") if guarded is not None else None
+        left, right = (site.node.child_by_field_name(side) for side in ("left", "right"))
+        if site.kind != "condition" or body is None or left is None or right is None:
+            return
+        indices = [node for of in all_of(body, "subscript_argument_list") for node in of.named_children]
+        sums = {
+            text_of(node): node
+            for index in indices
+            for node in all_of(index, "binary_expression")
+            if _sign(node) == "+" and not set(self._sizes) & {text_of(n) for n in all_of(node, "identifier")}
+        }
+        for side in (left, right):
+            for text, node in sums.items():
+                if side.type == "identifier" and text_of(side) in map(text_of, _terms(node)):
+                    mistake = f"the condition looks only at a part of the index {text}"
+                    yield self._change(site, _replaced(site.node, {side: text}), mistake, 2)
+
+    def _other_size_of_quotients(self) -> Iterator[KernelChange]:
+        """Yield `i / N` and `i % N` at once for `i / M` and `i % M`."""
+        for size, other in itertools.permutations(self._sizes, 2):
+            edits = []
+            for site in self._sites:
+                divisors = {
+                    node: other
+                    for node in all_of(site.node, "identifier", "field_expression")
+                    if text_of(node) == size and node.parent is not None and _sign(node.parent) in ("/", "%")
+                }
+                if divisors:
+                    edits.append((site, _replaced(site.node, divisors)))
+            if len(edits) > 1:
+                shown = ", ".join(site.shown(text_of(site.node)) for site, _ in edits)
+                better = ", ".join(site.shown(new) for site, new in edits)
+                yield KernelChange(
+                    f"row and column are those of another row length: {shown} instead of {better}",
+                    f"write {better}", "", *file_and_line_of(edits[0][0].node),
+                    tuple((site.node.start_byte, site.node.end_byte, new) for site, new in edits), 1,
+                )  # fmt: skip
 
     def _with_factor(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index with a length for its row, and `blockIdx.x * blockDim.x` for `blockIdx.x`."""

@@ -294,7 +294,7 @@ def test_equal_sizes_are_padded_together() -> None:
         ),
         (
             "// threads: 8, 8\n// grid: N // 48, M // 48\n// requires: M % 48 == 0, N % 48 == 0\n",
-            ("33x65x129", "100x1x50", "127x128x1", "1x1x1", "98x187x33"),  # padding makes complete tiles
+            ("33x65x129", "100x1x50", "127x128x1", "1x1x1", "98x187x33", "48x96x32", "96x144x64"),
         ),
     ],
 )

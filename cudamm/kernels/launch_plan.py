@@ -223,9 +223,9 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
     )
     if threads > MOST_THREADS and is_of_program:
         extents = re.sub(r"( x 1)+$", "", " x ".join(map(str, block)))
-        fitting = "32 x 32" if block[1] > 1 else "256"
+        product, fitting = (f"{extents} = ", "32 x 32") if max(block[1:]) > 1 else ("", "256")
         raise KernelError(
-            f"cannot be launched: {extents} = {threads} threads, and a block has at most {MOST_THREADS}; "
+            f"cannot be launched: {product}{threads} threads, and a block has at most {MOST_THREADS}; "
             f"launch fewer threads, e.g. {fitting}, with a grid and tiles to match, or let each thread "
             "compute several elements"
         )

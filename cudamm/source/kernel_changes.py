@@ -532,11 +532,17 @@ class _Changes:
 
     @property
     def _of_sums_per_thread(self) -> list[str]:
-        """Return the extents of local arrays, each a number or a name."""
+        """Return the extents of local arrays, and of loops in which C is written, each a number or a name."""
         arrays = all_of(self._body, "array_declarator")
         local = [node for node in arrays if declared_name(node) not in self._shared]
-        extents = (text_of(node.child_by_field_name("size")) for node in local)
-        return list(dict.fromkeys(extent for extent in extents if _NAME.fullmatch(extent)))
+        extents = [node.child_by_field_name("size") for node in local]
+        for loop in all_of(self._body, "for_statement"):
+            stores = (n.child_by_field_name("left") for n in all_of(loop, "assignment_expression"))
+            if any(left is not None and _base(left) in self._pointers for left in stores):
+                condition = loop.child_by_field_name("condition")
+                extents.append(condition.child_by_field_name("right") if condition else None)
+        texts = dict.fromkeys(map(text_of, extents))
+        return [text for text in texts if _NAME.fullmatch(text) and text not in self._sizes]
 
     @property
     def _index_in_block(self) -> set[str]:

@@ -1024,8 +1024,9 @@ def _or_padded(program: Program, sizes: str, multiple: int) -> str:
         An empty text if the program has other sizes, because it does not pad its matrices.
     """
     own = program.method.program_size
-    if own is not None and any(
-        extent % multiple for size, extent in zip("MNK", own, strict=True) if size in sizes
+    if multiple <= 1 or (
+        own is not None
+        and any(extent % multiple for size, extent in zip("MNK", own, strict=True) if size in sizes)
     ):
         return ""
     condition = ", ".join(f"{size} % {multiple} == 0" for size in sizes)

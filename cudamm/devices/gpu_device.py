@@ -53,15 +53,19 @@ from cudamm.devices.tensor_map import encode
 from cudamm.errors import KernelError, NoDeviceError, NoSuchGpuError
 from cudamm.kernels.architecture import Architecture, gpu_architecture
 from cudamm.kernels.array_file import FileArray
-from cudamm.kernels.launch_plan import Launch, Limits, Scratch, TensorMap, padded_row_bytes
+from cudamm.kernels.launch_plan import (
+    SHARED_BYTES_WITHOUT_OPT_IN,
+    Launch,
+    Limits,
+    Scratch,
+    TensorMap,
+    padded_row_bytes,
+)
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import ElementType, Execution, MatrixName, Method
 from cudamm.kernels.parameter_types import TENSOR_MAP_POINTER_LETTER, each_format, parameter_formats
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
 from cudamm.kernels.sampled_product import SampledProduct
-
-SHARED_BYTES_WITHOUT_OPT_IN = 48 * 1024
-"""Maximum shared memory of a block, in bytes, for which the kernel needs no function attribute."""
 
 LEAST_FLOPS = 10**9
 """Operations of a problem above which the GPU computes its reference; below, the host takes milliseconds."""

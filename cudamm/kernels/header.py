@@ -136,6 +136,12 @@ def _place_of_launch(path: Path, launch: WorkedOutLaunch | None) -> tuple[str, i
     return "" if found[2] in (None, path.name) else found[2], int(found[1])
 
 
+def _keeps_shared_limit(path: Path, launch: WorkedOutLaunch | None, code: str) -> bool:
+    """Return whether host code in C++ launches the kernel, and never raises the limit of shared memory."""
+    is_read = launch is not None and launch.line > 0 and path.suffix != ".py"
+    return is_read and re.search("MaxDynamicSharedMemorySize|MAX_DYNAMIC_SHARED", code) is None
+
+
 def _name_of(path: Path) -> str:
     return re.sub(r"^\d+_", "", path.stem).replace("_", "-")
 
@@ -305,6 +311,8 @@ def parse_method(
         program_size=launch.worked_out.program_size if launch and launch.worked_out else None,
         launched_at=_place_of_launch(path, launch.worked_out if launch else None),
         type_conflict=launch.worked_out.type_conflict if launch and launch.worked_out else "",
+        keeps_shared_limit=launch is not None
+        and _keeps_shared_limit(path, launch.worked_out, launch.code or whole),
         found_fields=tuple(launch.fields.items()) if launch else (),
         include_folders=folders,
         remarks=tuple(remarks),

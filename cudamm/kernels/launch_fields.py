@@ -33,7 +33,8 @@ _LAUNCH = frozenset({"args", "threads", "grid"})
 _MOST_NAMED = 4
 """Number of other launches that a remark names."""
 
-_NAMES_OF_CUDAMM = frozenset({"M", "N", "K", "element", "A", "B", "C"})
+_NAMES_OF_CUDAMM = frozenset({"M", "N", "K", "element"})
+_MATRICES = frozenset({"A", "B", "C"})
 
 
 @dataclass(frozen=True)
@@ -262,8 +263,8 @@ def numbers_of_file(
     Args:
         declared: names that are parameters, and so have other values.
     """
-    unread = {name for expression in expressions for name in expression.names}
-    unread.update(re.findall(r"[A-Za-z_]\w*", " ".join(arguments)))
+    unread = {*re.findall(r"[A-Za-z_]\w*", " ".join(arguments))} - _MATRICES
+    unread |= {name for expression in expressions for name in expression.names}
     unread -= _NAMES_OF_CUDAMM.union(declared)
     numbers = file_numbers(code) if unread else {}
     found: dict[str, Expression] = {}

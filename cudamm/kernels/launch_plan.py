@@ -18,6 +18,9 @@ from cudamm.source.expression import MOST_THREADS, SCRATCH, parse, split_at_comm
 
 Extents = tuple[int, int, int]
 
+SHARED_BYTES_WITHOUT_OPT_IN = 48 << 10
+"""Maximum shared memory of a block, in bytes, for which the kernel needs no function attribute."""
+
 LONGEST_BOX_SIDE = 256
 """Maximum edge of a tensor map's box, in elements (CUDA driver API, cuTensorMapEncodeTiled: `boxDim`)."""
 
@@ -215,6 +218,12 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
     shared_bytes = method.shared_bytes.whole(names)
     if shared_bytes < 0:
         raise UsageError(f"{variant}: shared-bytes is {shared_bytes}, and must not be negative")
+    if method.keeps_shared_limit and shared_bytes > SHARED_BYTES_WITHOUT_OPT_IN:
+        raise KernelError(
+            f"cannot be launched: {shared_bytes:,} bytes of dynamic shared memory, and a launch gets at most "
+            f"{SHARED_BYTES_WITHOUT_OPT_IN:,} if the program does not ask for more; call "
+            f"cudaFuncSetAttribute(…, cudaFuncAttributeMaxDynamicSharedMemorySize, {shared_bytes}) before it"
+        )
     block = single if not method.is_kernel else variant.extents("threads", method.threads, names)
     grid = single if not method.is_kernel else variant.extents("grid", method.grid, names)
     threads = math.prod(block)

@@ -223,6 +223,8 @@ class Method:
             method's own; line 0 if no launch was read.
         type_conflict: which array of a Python program has elements of a type that the kernel does not take;
             empty for none.
+        keeps_shared_limit: True if the program launches the kernel without raising the limit of 48 KiB for
+            dynamic shared memory.
         found_fields: fields of the launch that neither the header nor options give, and their values.
         include_folders: folders in which the user's headers are searched for, beside the usual ones.
         column_major: the matrices that the method reads or writes column by column, in the order A, B, C.
@@ -265,6 +267,7 @@ class Method:
     program_size: tuple[int, int, int] | None = None
     launched_at: tuple[str, int] = ("", 0)
     type_conflict: str = ""
+    keeps_shared_limit: bool = False
     found_fields: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from cudamm.errors import UsageError
+from cudamm.errors import KernelError, UsageError
 from cudamm.kernels.architecture import WARP_THREADS, Architecture
 from cudamm.kernels.launch_plan import Extents
 from cudamm.kernels.method import Method, Parameter
@@ -100,7 +101,10 @@ def _with_other_values(
         for value in values
         if value != variant.params[name]
     ]
-    planned = [plan_for(architecture, other, problem, fmad) for other in others]
+    planned = []
+    for other in others:
+        with contextlib.suppress(KernelError):  # the block is too large
+            planned.append(plan_for(architecture, other, problem, fmad))
     launchable = [plan for plan in planned if not plan.impossible]
     try:
         compiled = compile_for_all({architecture: launchable}, lambda *_: None)

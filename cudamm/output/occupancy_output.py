@@ -28,7 +28,8 @@ TAIL_WORTH_SAYING = 0.9
 _LEGEND = (
     "SM: multiprocessor. The scarcest resource limits the number of blocks that an SM holds. occupancy: "
     "active warps per SM / maximum warps per SM. occupancy of the device, by the formula of Sheffield's "
-    "lab: active blocks on all SMs x threads per block / (maximum threads per SM x number of SMs)."
+    "lab, for a grid that fills all SMs: active blocks on all SMs x threads per block / (maximum threads per "
+    "SM x number of SMs)."
 )
 
 
@@ -77,14 +78,20 @@ def render(console: Console, results: Sequence[OccupancyResult], sources: Sequen
 
 
 def tails(results: Sequence[OccupancyResult]) -> list[str]:
-    """Return sentences on the cost of a last wave that is mostly empty, for the worst cases only."""
+    """Return sentences on grids that do not fill the device, and on the worst last waves, mostly empty."""
     costs = [
         (result.waves / math.ceil(result.waves), result)
         for result in results
         if result.waves is not None and result.waves > 1
     ]
+    sparse = [
+        f"tail: {configuration(r, results)}: the grid fills only {percent(r.waves)} of one wave: it has "
+        f"{r.grid_blocks or 0:,} blocks, and the device has room for {r.active_blocks * r.multiprocessors:,}"
+        for r in results
+        if r.waves is not None and r.waves < 1
+    ]
     worst = sorted((c for c in costs if c[0] < TAIL_WORTH_SAYING), key=lambda c: c[0])
-    return [
+    return sparse[:MOST_TAILS] + [
         f"tail: {configuration(r, results)}: the grid needs {r.waves:.2f} waves. The last wave has only "
         f"{_in_last_wave(r)} blocks but takes nearly as long as a full one, so {percent(share)} of the time "
         "is used"

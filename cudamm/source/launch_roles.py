@@ -636,7 +636,7 @@ class LaunchRoles:
         if len(a) == len(b) == len(c) == 2 and len(a | b | c - {""}) == len({a, b, c}) == 3:
             self._by_memory = {*a, *b, *c}
             for role, common in (("M", a & c), ("N", b & c), ("K", a & b)):
-                found[next(iter(common))][role] += _CERTAIN
+                found.setdefault(next(iter(common)), Counter())[role] += _CERTAIN
         return found
 
     def _check_extents(self) -> None:

@@ -353,7 +353,7 @@ def test_the_tail_effect_is_reported_if_the_last_wave_is_small(run):
         "the grid needs 2.03 waves. The last wave has only 16 of 492 blocks" in shown
         and "67.8% of the time is used" in shown
     )
-    for launch, tail in (("1", 0), ("492", 0), ("493", 1), ("984", 0), ("48 --sms 1", 0), ("49 --sms 8", 1)):
+    for launch, tail in (("1", 1), ("492", 0), ("493", 1), ("984", 0), ("48 --sms 1", 0), ("49 --sms 8", 1)):
         assert ("tail: 256 threads" in run(f"{BARE} --grid {launch}").stdout) == tail
 
 

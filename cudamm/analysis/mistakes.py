@@ -677,8 +677,8 @@ def _distance(watched: WatchedLaunch, fault: Fault) -> str:
 def uninitialised(watched: WatchedLaunch, fault: Fault) -> Mistake:
     """Describe a read of an element of shared memory or C that was never written."""
     cure = (
-        "C is not initialised before the launch: set each element to 0 before the first sum is added to it, "
-        "or add in a variable and store the sum once"
+        "C is not initialised before the launch: fill it with zeros in the host code, or add in a variable "
+        "and store the sum once"
     )
     message = f"{watched.access(fault)}, which was never written"
     return _element_mistake(watched, "uninitialised", fault, message, cure if fault.space == "global" else "")

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from cudamm.kernels.input_kinds import AnyKind
     from cudamm.kernels.lower_precision import LowerPrecision
     from cudamm.kernels.selection import Selection
-    from cudamm.kernels.variant import Variant
 
 
 @cloup.command()
@@ -94,11 +93,13 @@ def verify_command(
         inputs=inputs,
     )
 
-    watched: set[Variant] = set()
+    watched: list[Case] = []
 
-    def look_again(case: Case, verdict: Verdict) -> str:
-        watched.add(case.variant)
-        return observed_cause(case, verdict)
+    def look_again(case: Case, verdict: Verdict) -> str | None:
+        cause = observed_cause(case, verdict)
+        if cause is not None:
+            watched.append(case)
+        return cause
 
     def verify(executors: Executors) -> int:
         info = opened(executors, outputs).info

@@ -317,8 +317,9 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         )  # fmt: skip
     if bx != by and gx != gy:
         yield ProvenCause(
-            f"x and y are swapped in the grid and in the block: tried at {launch.shape}, where it has {gx} x "
-            f"{gy} blocks of {bx} x {by} threads, the product is right with {gy} x {gx} blocks of {by} x {bx}",
+            f"x and y are swapped in the grid and in the block: tried at {launch.shape}, where there "
+            f"are {gx} x {gy} blocks of {bx} x {by} threads, the product is right with {gy} x {gx} of "
+            f"{by} x {bx}",
             "swap x and y at the launch, or in the kernel",
             relaunched=lambda given: dataclasses.replace(
                 given, grid=swapped(given.grid), block=swapped(given.block)

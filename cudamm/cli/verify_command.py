@@ -68,7 +68,7 @@ def verify_command(
 
     With --no-fmad, methods that sum in k order must also equal the same sum on the host, bit for bit. The
     CPU device launches each kernel twice, with its threads in opposite orders: if the two results differ,
-    the kernel has a race. It also watches the accesses of your kernel at its smallest sizes, for races and
+    the kernel has a race. It also watches the accesses of your kernel at small sizes, for races and
     accesses out of bounds that leave the product right; cudamm check watches them at every size.
     """
     from cudamm.analysis.check import observed_cause

@@ -73,9 +73,7 @@ class MissingLaunchError(UsageError):
 
     def doubted(self, size: str) -> MissingLaunchError:
         """Return the error for a suggestion with which the kernel runs and computes something else."""
-        tried = (
-            f" (with them its product is wrong at {size}: the kernel has a mistake, or needs another launch)"
-        )
+        tried = f" (with them its product is wrong at {size}, so your program may launch it in another way)"
         return MissingLaunchError(self.path, self.missing, self.why, self.suggested, self.options, tried)
 
 

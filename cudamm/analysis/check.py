@@ -496,8 +496,10 @@ def _with_effect(mistakes: Sequence[Mistake]) -> list[Mistake]:
     return [mistake for mistake in mistakes if not loads(mistake) & unused]
 
 
-def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str:
+def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str | None:
     """Watch a case, and return its mistake, or the cause of its wrong product, in a sentence; empty for none.
+
+    None if it cannot be watched.
 
     Args:
         verdict: the verdict on its product.
@@ -507,11 +509,11 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
         or case.variant.method.language != "cuda"
         or case.problem.shape.elements > MOST_WATCHED
     ):
-        return ""
+        return None
     try:
         _, mistakes = _observed_mistakes(case, case.launch, verdict, timeout_s)
     except (KernelError, NoDeviceError):
-        return ""  # the verdict has a reason of its own
+        return None  # a wrong verdict has a reason of its own
     if verdict.correct:
         mistakes = _with_effect(mistakes)
     cause, multiple = proven_cause([case] if may_follow_from_another(mistakes, case.program) else [])

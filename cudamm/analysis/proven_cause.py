@@ -132,7 +132,19 @@ def proven_cause(cases: Sequence[Case]) -> tuple[ProvenCause | None, int | None]
     case = next(filter(_may_try, cases), None)
     if case is None or case.launch is None:
         return None, None
-    edge = math.lcm(*(edge for edge in _edges(case.program, case.launch) if edge <= LARGEST_EDGE))
+    element = case.problem.element
+    searched = case.variant, element.name, case.problem.seed, case.program.hash, case.launch.block
+    if searched not in _found:
+        _found[searched] = _search(case, case.launch)
+    return _found[searched]
+
+
+_found: dict[tuple[object, ...], tuple[ProvenCause | None, int | None]] = {}
+"""Results of the searches of this process: the sizes that a search tries depend on no case's own."""
+
+
+def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
+    edge = math.lcm(*(edge for edge in _edges(case.program, of) if edge <= LARGEST_EDGE))
     whole, ragged = _at_multiples(case, edge, 0), _at_multiples(case, edge, 1)
     try:
         if whole is None:
@@ -291,8 +303,8 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     (gx, gy, _), (bx, by, _) = launch.grid, launch.block
     if gx != gy:
         yield ProvenCause(
-            f"x and y of the grid are swapped: it has {gx} x {gy} blocks, and the product is right with "
-            f"{gy} x {gx}",
+            f"x and y of the grid are swapped: tried at {launch.shape}, where it has {gx} x {gy} blocks, the "
+            f"product is right with {gy} x {gx}",
             "swap x and y of the grid at the launch, or swap blockIdx.x and blockIdx.y in the kernel",
             relaunched=lambda given: dataclasses.replace(given, grid=swapped(given.grid)),
         )  # fmt: skip
@@ -305,8 +317,9 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         )  # fmt: skip
     if bx != by and gx != gy:
         yield ProvenCause(
-            f"x and y are swapped in the grid and in the block: {gx} x {gy} blocks of {bx} x {by} threads, "
-            f"and the product is right with {gy} x {gx} blocks of {by} x {bx}",
+            f"x and y are swapped in the grid and in the block: tried at {launch.shape}, where there "
+            f"are {gx} x {gy} blocks of {bx} x {by} threads, the product is right with {gy} x {gx} of "
+            f"{by} x {bx}",
             "swap x and y at the launch, or in the kernel",
             relaunched=lambda given: dataclasses.replace(
                 given, grid=swapped(given.grid), block=swapped(given.block)
@@ -341,8 +354,8 @@ def _more_shared_memory(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         return dataclasses.replace(given, shared_bytes=times * given.shared_bytes or used)
 
     yield ProvenCause(
-        f"the launch gives each block {given:,} bytes of dynamic shared memory, and at {launch.shape} the "
-        f"kernel uses {used:,} of {reaches[0].array}",
+        f"the launch gives each block {given:,} bytes of dynamic shared memory, and the kernel, tried at "
+        f"{launch.shape}, uses {used:,} of {reaches[0].array}",
         f"let the launch give {used:,} bytes{how}", reaches[0].array, relaunched=enlarged,
     )  # fmt: skip
 
@@ -357,8 +370,8 @@ def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
                 return dataclasses.replace(given, grid=(given.grid[0] - x, given.grid[1] - y, given.grid[2]))
 
             yield ProvenCause(
-                f"at {launch.shape} the grid has {gx} x {gy} blocks, and {gx - less_x} x {gy - less_y} "
-                "cover C",
+                f"tried at {launch.shape}, the grid has {gx} x {gy} blocks, and {gx - less_x} x "
+                f"{gy - less_y} cover C",
                 WITHIN_MATRIX,
                 relaunched=fewer, multiple=math.lcm(bx, by),
             )  # fmt: skip

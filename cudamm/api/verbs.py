@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from cudamm.execution.case import Case, Verdict
-    from cudamm.kernels.variant import Variant
 
 
 def bench(
@@ -229,11 +228,13 @@ def verify(
     with WorkerExecutor(device, limit_s) as worker:
         info = worker.target.info
         wanted, remarks = fitted_to(worker.target, wanted, chosen.is_named)
-        watched: set[Variant] = set()
+        watched: list[Case] = []
 
-        def look_again(case: Case, verdict: Verdict) -> str:
-            watched.add(case.variant)
-            return observed_cause(case, verdict)
+        def look_again(case: Case, verdict: Verdict) -> str | None:
+            cause = observed_cause(case, verdict)
+            if cause is not None:
+                watched.append(case)
+            return cause
 
         results = verify_all(
             worker, wanted, fmad, progress or _no_progress, look_again, advises=True, watches=True

@@ -30,12 +30,16 @@ from cudamm.execution.shared_cases import SharedCases
 from cudamm.execution.usual_causes import OF_LAUNCH, WITHOUT_LINE
 from cudamm.execution.where_right import where_right
 from cudamm.execution.worker_executor import SMALL_WORK, TIMEOUT_S
+from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
 
-LookAgain = Callable[[Case, Verdict], str]
-"""Function that runs a case once more, and returns what is wrong in a sentence; empty for nothing."""
+LookAgain = Callable[[Case, Verdict], str | None]
+"""Function that runs a case once more, and returns what is wrong in a sentence; empty for nothing.
+
+None if it could not run the case so that its accesses are watched.
+"""
 
 VERIFIED_AT_ONCE = 8
 """Number of cases that a device takes at once."""
@@ -48,6 +52,9 @@ MOST_WATCHED_VARIANTS = 8
 
 MOST_WATCHED_WORK = 2**19
 """Number of multiplications, over all sizes of a variant, after which no further size is watched."""
+
+LARGE_EDGE = 1024
+"""M, N and K at which a launch is expected to have several blocks along each axis that its grid has."""
 
 
 def verify_all(
@@ -80,7 +87,7 @@ def verify_all(
     verification = _Verification(SharedCases(in_turn(prepared, progress)), advises)
     with device_threads(executors) as threads:
         yield from threads.run(verification.run, verification.cases.may_have_any)
-        for case, verdict in verification.right_at_own_size() if watches else ():
+        for case, verdict in verification.right_in_part() if watches else ():
             if look_again is not None and (cause := look_again(case, verdict)):
                 yield verification.failed(case, verdict, cause)
         for (case, _), text in threads.share(verification.partly_wrong(), _where_right):
@@ -95,9 +102,7 @@ def verify_all(
             explained.add(case.variant)
     for case, verdict in verification.with_refuted_guess(explained):
         yield verification.updated(case, reason=verdict.reason, verdict=verdict)
-    if not watches:
-        return
-    for small, large in verification.to_watch():
+    for small, large in verification.to_watch(only_if_adding=not watches):
         found = [(*pair, cause) for pair in small if (cause := look_again(*pair))]
         if found:
             found += [(*pair, cause) for pair in large if (cause := look_again(*pair))]
@@ -115,12 +120,12 @@ def is_success(results: Sequence[Result]) -> bool:
 
 
 def remarks_on(
-    results: Sequence[Result], cases: Sequence[tuple[Variant, Problem]], watched: Collection[Variant]
+    results: Sequence[Result], cases: Sequence[tuple[Variant, Problem]], watched: Sequence[Case]
 ) -> list[str]:
     """Return remarks on padded sizes, and on what was not looked at if nothing failed.
 
     Args:
-        watched: the variants whose accesses were watched.
+        watched: the cases whose accesses were watched.
     """
     right = {(result.m, result.n, result.k) for result in results if result.status == "ok"}
     padded: dict[str, str] = {}
@@ -141,10 +146,11 @@ def remarks_on(
     return remarks
 
 
-def not_watched(variants: Iterable[Variant], watched: Collection[Variant]) -> list[str]:
+def not_watched(variants: Iterable[Variant], watched: Sequence[Case]) -> list[str]:
     """Return remarks on what was not looked at in users' programs: unwatched accesses, and host code."""
     users = [variant for variant in variants if not variant.method.builtin]
-    unwatched = {variant.method for variant in users if variant not in watched}
+    watched_variants = {case.variant for case in watched}
+    unwatched = {variant.method for variant in users if variant not in watched_variants}
     files = sorted(method.path.name for method in unwatched if not method.runs_on_host)
     remarks = []
     if files:
@@ -152,9 +158,37 @@ def not_watched(variants: Iterable[Variant], watched: Collection[Variant]) -> li
         remarks.append(
             f"Races and accesses out of bounds were not looked for: cudamm check {file} finds them."
         )
+    single = {
+        variant.method.path.name: axes
+        for variant in users
+        if (axes := _axes_of_one_block([case for case in watched if case.variant == variant]))
+    }
+    for file, axes in itertools.islice(single.items(), 1):
+        remarks.append(
+            f"Races between blocks along {axes} of the grid were not looked for: {file} was watched at sizes "
+            f"with one block there. cudamm check {file} -n SIZE finds them at a larger size."
+        )
     if any(variant.method.launched_at[1] for variant in users):
         remarks.append("Of the host code, only the launch was read: allocations and copies were not checked.")
     return remarks
+
+
+def _axes_of_one_block(watched: Sequence[Case]) -> str:
+    """Return the axes of the grid along which no watched case of a variant has several blocks, if any has."""
+    if not watched:
+        return ""
+    variant, problem = watched[0].variant, watched[0].problem
+    shape = Shape(*(variant.method.program_size or (LARGE_EDGE,) * 3))
+    try:
+        grid = plan(variant, shape, problem.element, problem.scale).grid
+    except (KernelError, UsageError):
+        return ""
+    axes = [
+        name
+        for axis, name in enumerate("xyz")
+        if grid[axis] > 1 and not any(has_several_blocks(case, axis) for case in watched)
+    ]
+    return " and ".join(axes)
 
 
 @dataclass(frozen=True)
@@ -314,7 +348,7 @@ class _Verification:
 
     Attributes:
         cases: the cases that no device has taken yet.
-        doubtful: wrong products, by variant, and all products of kernels that add to C.
+        doubtful: wrong products, by variant.
     """
 
     def __init__(self, cases: SharedCases, advises: bool) -> None:
@@ -353,11 +387,13 @@ class _Verification:
             self._ran.setdefault((case.variant, case.problem.element), []).append((case, verified.result))
         if verified.has_hung:
             self._hung[case.variant] = case.problem.shape
-        elif verdict is not None and case.target.has_thread_order:
-            is_doubtful = verdict.correct is False or method.adds_to_zeros
-            if not method.runs_on_host and not method.builtin:
-                kept = self.doubtful if is_doubtful else self._right
-                kept.setdefault(case.variant, []).append((case, verdict))
+        elif (
+            verdict is not None
+            and case.target.has_thread_order
+            and not (method.runs_on_host or method.builtin)
+        ):
+            kept = self.doubtful if verdict.correct is False else self._right
+            kept.setdefault(case.variant, []).append((case, verdict))
 
     def partly_wrong(self) -> list[tuple[Case, Mapping[Shape, bool]]]:
         """Return a case of each user's kernel that is wrong in a type, with the shapes at which it ran.
@@ -375,29 +411,56 @@ class _Verification:
                 found.setdefault(first.variant, (first, known))
         return list(found.values()) if len(found) <= MOST_PARTLY_WRONG else []
 
-    def right_at_own_size(self) -> list[tuple[Case, Verdict]]:
-        """Return the cases at the program's own size that are right, of variants that are wrong elsewhere."""
+    def right_in_part(self) -> list[tuple[Case, Verdict]]:
+        """Return the right cases to watch of variants that are wrong elsewhere.
+
+        These include the program's own size.
+        """
         return [
             (case, verdict)
-            for variant, pairs in self._right.items()
-            for case, verdict in pairs
-            if variant in self.doubtful and case.problem.shape.extents == variant.method.program_size
+            for variant in [variant for variant in self._right if variant in self.doubtful]
+            for case, verdict in self._right[variant]
+            if case.problem.shape.extents == variant.method.program_size
+            or any(case is chosen for chosen, _ in self._chosen(variant)[0])
         ]
 
-    def to_watch(self) -> Iterator[tuple[list[tuple[Case, Verdict]], list[tuple[Case, Verdict]]]]:
-        """Yield the small and the large cases, in one type, of each of the first variants that are right."""
+    def to_watch(
+        self, *, only_if_adding: bool
+    ) -> Iterator[tuple[list[tuple[Case, Verdict]], list[tuple[Case, Verdict]]]]:
+        """Yield the cases to watch and the others, in one type, of each of the first variants that are right.
+
+        Args:
+            only_if_adding: only of variants that add to C.
+        """
         failed = {
             key[0] for key, ran in self._ran.items() if any(result.status == "failed" for _, result in ran)
         }
-        variants = [variant for variant in self._right if variant not in failed]
-        for variant in variants[:MOST_WATCHED_VARIANTS]:
-            element = self._right[variant][0][0].problem.element
-            cases = [pair for pair in self._right[variant] if pair[0].problem.element == element]
-            cases.sort(key=lambda pair: pair[0].problem.shape.work)
-            work = [*itertools.accumulate(case.problem.shape.work for case, _ in cases)]
-            count = max(1, bisect.bisect(work, MOST_WATCHED_WORK))
-            small = sorted(cases[:count], key=lambda pair: _is_of_vectors(pair[0].problem.shape))
-            yield small, cases[count:]
+        variants = [
+            variant
+            for variant in self._right
+            if variant not in failed and (variant.method.adds_to_zeros or not only_if_adding)
+        ]
+        yield from map(self._chosen, variants[:MOST_WATCHED_VARIANTS])
+
+    def _chosen(self, variant: Variant) -> tuple[list[tuple[Case, Verdict]], list[tuple[Case, Verdict]]]:
+        """Return the right cases of a variant, in one type, that are worth watching, and the others.
+
+        These are the smallest, and for each axis of the grid the smallest with several blocks along it: only
+        these show a race between blocks.
+        """
+        element = self._right[variant][0][0].problem.element
+        cases = [pair for pair in self._right[variant] if pair[0].problem.element == element]
+        cases.sort(key=lambda pair: pair[0].problem.shape.work)
+        work = [*itertools.accumulate(case.problem.shape.work for case, _ in cases)]
+        count = max(1, bisect.bisect(work, MOST_WATCHED_WORK))
+        small, large = cases[:count], cases[count:]
+        for axis in range(3):
+            if not any(has_several_blocks(case, axis) for case, _ in small):
+                several = next((pair for pair in large if has_several_blocks(pair[0], axis)), None)
+                if several is not None:
+                    small.append(several)
+                    large.remove(several)
+        return sorted(small, key=lambda pair: _is_of_vectors(pair[0].problem.shape)), large
 
     def with_refuted_guess(self, explained: Collection[Variant]) -> Iterator[tuple[Case, Verdict]]:
         """Yield cases whose cause was a guess, with what was observed, if the cause is known at another size.
@@ -457,6 +520,11 @@ def _without_guess(verdict: Verdict) -> Verdict:
     seen = ORDER_SEEN if verdict.cause == ORDER_MATTERS else ""
     reason = "; ".join(filter(None, (seen, observed))) or verdict.reason
     return dataclasses.replace(verdict, cause=seen, reason=reason)
+
+
+def has_several_blocks(case: Case, axis: int) -> bool:
+    """Return whether a case launches several blocks along an axis of the grid."""
+    return case.launch is not None and case.launch.grid[axis] > 1
 
 
 def hangs_too(hung: Shape, shape: Shape) -> bool:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from cudamm.kernels.input_kinds import AnyKind
     from cudamm.kernels.lower_precision import LowerPrecision
     from cudamm.kernels.selection import Selection
-    from cudamm.kernels.variant import Variant
 
 
 @cloup.command()
@@ -69,7 +68,7 @@ def verify_command(
 
     With --no-fmad, methods that sum in k order must also equal the same sum on the host, bit for bit. The
     CPU device launches each kernel twice, with its threads in opposite orders: if the two results differ,
-    the kernel has a race. It also watches the accesses of your kernel at its smallest sizes, for races and
+    the kernel has a race. It also watches the accesses of your kernel at small sizes, for races and
     accesses out of bounds that leave the product right; cudamm check watches them at every size.
     """
     from cudamm.analysis.check import observed_cause
@@ -94,11 +93,13 @@ def verify_command(
         inputs=inputs,
     )
 
-    watched: set[Variant] = set()
+    watched: list[Case] = []
 
-    def look_again(case: Case, verdict: Verdict) -> str:
-        watched.add(case.variant)
-        return observed_cause(case, verdict)
+    def look_again(case: Case, verdict: Verdict) -> str | None:
+        cause = observed_cause(case, verdict)
+        if cause is not None:
+            watched.append(case)
+        return cause
 
     def verify(executors: Executors) -> int:
         info = opened(executors, outputs).info

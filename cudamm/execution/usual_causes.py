@@ -205,13 +205,21 @@ def _uncovered(
         if not edge or not is_whole or all(edge % extent for extent in block):
             continue
         swapped = (grid[1], grid[0])
-        if grid != swapped and all(edge * swapped[axis] >= size for axis, (_, size) in axes.items()):
-            if is_right_with(swapped, block) is False:
+        of_blocks = dict(enumerate(block)) if edges.items() <= dict(enumerate(block)).items() else {}
+        # More blocks than C needs are no sign of a swap: a grid with too few in one axis may have them.
+        is_exact = all(
+            swapped[axis] == -(-size // edges.get(axis, of_blocks.get(axis, edge)))
+            for axis, (_, size) in axes.items()
+        )
+        if grid != swapped and is_exact:
+            is_right = is_right_with(swapped, block)
+            if is_right is False:
                 return ""  # a condition may be too strict, or wrong
-            return (
-                f"x and y of the grid are swapped: {covers}, and {_times(swapped)} would cover all; swap "
-                "them, or swap x and y in the kernel"
-            )
+            if is_right:
+                return (
+                    f"x and y of the grid are swapped: {covers}, and the product is right with "
+                    f"{_times(swapped)}; swap them, or swap x and y in the kernel"
+                )
         turned = (block[1], block[0])
         if block != turned and is_right_with(grid, turned):
             return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -633,11 +633,47 @@ class LaunchRoles:
         a, b, c = (
             next(iter(of)) if len(of) == 1 else frozenset[str]() for of in map(extents.__getitem__, "ABC")
         )
-        if len(a) == len(b) == len(c) == 2 and len(a | b | c - {""}) == len({a, b, c}) == 3:
-            self._by_memory = {*a, *b, *c}
-            for role, common in (("M", a & c), ("N", b & c), ("K", a & b)):
-                found.setdefault(next(iter(common)), Counter())[role] += _CERTAIN
+        for same in (str, self._origin, self._first_of_value(a, b, c)):
+            rows_a, rows_b, rows_c = ({same(name) for name in of} for of in (a, b, c))
+            if not self._are_three_sizes(rows_a, rows_b, rows_c):
+                continue
+            for role, common in (("M", rows_a & rows_c), ("N", rows_b & rows_c), ("K", rows_a & rows_b)):
+                for name in (name for name in a | b | c if {same(name)} == common):
+                    self._by_memory.add(name)
+                    found.setdefault(name, Counter())[role] += _CERTAIN
+            break
         return found
+
+    @staticmethod
+    def _are_three_sizes(a: set[str], b: set[str], c: set[str]) -> bool:
+        """Return whether the names in the sizes of the memory of A, B and C are M, N and K, each in two."""
+        names = a | b | c
+        return len(a) == len(b) == len(c) == 2 and len(names) == 3 and "" not in names and not a & b & c
+
+    def _origin(self, name: str) -> str:
+        """Return the variable of which another is a copy in the launching function, as n in `int w = n`."""
+        seen = {name}
+        while (value := self.function.values.get(name)) is not None and value.type == "identifier":
+            name = text_of(value)
+            if name in seen:
+                break
+            seen.add(name)
+        return name
+
+    def _first_of_value(self, *extents: Collection[str]) -> Callable[[str], str]:
+        """Return a function that returns the first name that is the same size as another.
+
+        Two names, each in the size of one matrix, are the same size if the program gives them one value.
+        """
+        counts = Counter(origin for of in extents for origin in {self._origin(name) for name in of})
+        values = {name: own_value(self.file, self.function, name) for name in counts if counts[name] == 1}
+
+        def first(name: str) -> str:
+            origin = self._origin(name)
+            value = values.get(origin)
+            return min((o for o in values if value is not None and values[o] == value), default=origin)
+
+        return first
 
     def _check_extents(self) -> None:
         """Raise NoProduct if A has M x N elements, B has N and C has M, and no number is an extent."""

@@ -146,7 +146,12 @@ class _Values:
                         self.forget(flat_name(values.pop(name)) if name in values else "")
                     if name in values:
                         self._set(name, values[name])
-                self.forget_changes_in(statement)
+                # `void *args[] = {&n}` is for cudaLaunchKernel, which changes nothing.
+                is_of_launch = declared == "void" and all(
+                    v.type == "initializer_list" for v in values.values()
+                )
+                if not is_of_launch:
+                    self.forget_changes_in(statement)
             case "expression_statement":
                 self._assign(statement)
             case "compound_statement" if self._depth < MOST_NESTED:

@@ -185,7 +185,7 @@ def test_a_grid_with_surplus_blocks_and_no_bounds_check_is_one_mistake(
     text = (kernels / "mistakes" / "off_by_one.cu").read_text().replace("if (row <= M && col < N)", "")
     (result,) = results(cpu, [*variants(read_method(write_kernel(text)), {})], ("32x48x64",), "float32")
     (found,) = result.errors
-    assert "at 32x48x64 the grid has 3 x 3 blocks, and 3 x 2 cover C" in found.message
+    assert "tried at 32x48x64, the grid has 3 x 3 blocks, and 3 x 2 cover C" in found.message
     assert "within the matrix" in found.cure
 
 

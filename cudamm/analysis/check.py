@@ -483,34 +483,43 @@ def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:
 
 
 def _are_all_barriers(case: Case, races: Sequence[Mistake], timeout_s: float) -> bool | None:
-    """Return whether barriers are all that a case lacks; None if it is not known where to put them.
+    """Return whether barriers are all that a case lacks; None if it is not known where to put them."""
+    name = case.variant.method.path.name
+    if case.problem.scale != UNSCALED or any(m.warp_barrier or m.file != name for m in races):
+        return None
+    try:
+        return _is_right_with_barriers(case, races, timeout_s, is_innermost=False) or _is_right_with_barriers(
+            case, races, timeout_s, is_innermost=True
+        )
+    except KernelError:
+        return None
 
-    A barrier may show that another one is missing too.
+
+def _is_right_with_barriers(
+    case: Case, races: Sequence[Mistake], timeout_s: float, *, is_innermost: bool
+) -> bool | None:
+    """Return as `_are_all_barriers`. A barrier may show that another one is missing too.
+
+    Raises:
+        KernelError: a barrier cannot be where it is put.
     """
     places: set[tuple[int, int, bool]] = set()
     name = case.variant.method.path.name
-    if case.problem.scale != UNSCALED:
-        return None
     for _ in range(MOST_BARRIERS):
         missing = {(*m.barrier_lines, m.barrier in (AFTER_READING, "before reading")) for m in races}
-        if any(m.warp_barrier or m.file != name for m in races):
-            return None
-        if not missing or missing <= places:
-            return False
+        if missing <= places:
+            break
         places |= missing
-        text = with_barriers(case.program.text, name, places)
+        text = with_barriers(case.program.text, name, places, is_innermost=is_innermost)
         if text is None:
             return None
         source = dataclasses.replace(case.program, text=text)
-        try:
-            changed = dataclasses.replace(case, program=source, compiled=compile_for_host(source))
-            assert changed.launch is not None  # noqa: S101 - the case was launched before
-            seen = _observed(changed, changed.launch, timeout_s)
-            found = errors_of(seen, None, source, changed.launch, str(case.problem.shape))
-            if not found:
-                return is_right(changed)
-        except KernelError:
-            return None
+        changed = dataclasses.replace(case, program=source, compiled=compile_for_host(source))
+        assert changed.launch is not None  # noqa: S101 - the case was launched before
+        seen = _observed(changed, changed.launch, timeout_s)
+        found = errors_of(seen, None, source, changed.launch, str(case.problem.shape))
+        if not found:
+            return is_right(changed)
         races = [mistake for mistake in found if mistake.barrier]
     return False
 

@@ -33,7 +33,6 @@ from cudamm.kernels.method import SIZE_NAMES
 from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
 from cudamm.kernels.usual_sizes import are_square_only
-from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.expression import MOST_THREADS, parse
 from cudamm.source.kernel_changes import (
@@ -291,10 +290,9 @@ def _of_launch(case: Case, changes: Callable[[Case, Launch], Iterator[ProvenCaus
 def _of_coarse_grid(case: Case, edge: int) -> ProvenCause | None:
     """Return a grid that is divided by the number of sums of a thread, if the launch leaves that out."""
     text = case.program.text
-    for name in sums_per_thread(text, case.program.entry):
-        factor = number_in(text, name) or 1
+    for name, factor in sums_per_thread(text, case.program.entry).items():
         extent = 2 * edge * factor
-        if factor == 1 or extent > LARGEST_COARSE_EDGE:
+        if factor <= 1 or extent > LARGEST_COARSE_EDGE:
             continue
         for shape in (Shape(extent, extent, extent), Shape(extent, 2 * extent, edge)):
             problem = dataclasses.replace(case.problem, shape=shape)

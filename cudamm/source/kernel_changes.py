@@ -18,6 +18,7 @@ from cudamm.source.c_definitions import Function, function_of_node
 from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed, text_of
+from cudamm.source.program_values import template_parameters
 
 SELECTED = "cudamm_selected_change"
 """Name of the variable with the number of the selected change, from 1; 0 selects the kernel as it is."""
@@ -88,11 +89,19 @@ def kernel_changes(
     return [change for change in ordered if different[change.edits] is change][:MOST_CHANGES]
 
 
-def sums_per_thread(text: str, entry: str) -> list[str]:
-    """Return what may be the number of sums of a thread, each a number or a name; empty if it has one."""
+def sums_per_thread(text: str, entry: str) -> dict[str, int]:
+    """Return what may be the number of sums of a thread, each a number or a name, with its value."""
     definitions = map(function_of_node, all_of(parsed(text), "function_definition"))
     kernel = next((f for f in definitions if f.name == function_of(entry) and f.is_kernel), None)
-    return [] if kernel is None else _Changes(text, kernel, (), 0).of_sums_per_thread
+    if kernel is None:
+        return {}
+    given = entry.partition("<")[2].rpartition(">")[0].split(",")
+    arguments = dict(zip(template_parameters(kernel), map(str.strip, given), strict=False))
+    values = {
+        name: number_in(text, arguments.get(name, name))
+        for name in _Changes(text, kernel, (), 0).of_sums_per_thread
+    }
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def why_barrier_is_missed(text: str, file: str, line: int) -> tuple[str, str, int] | None:
@@ -145,13 +154,17 @@ def _ancestors(node: Node) -> Iterator[Node]:
         yield node
 
 
-def with_barriers(text: str, file: str, places: Iterable[tuple[int, int, bool]]) -> str | None:
+def with_barriers(
+    text: str, file: str, places: Iterable[tuple[int, int, bool]], *, is_innermost: bool
+) -> str | None:
     """Return the text with further barriers; line numbers stay the same.
 
     Args:
         file: the file of the lines, as in `#line`.
         places: for each barrier the line after which it has to be, the line before which it has to be, and
             whether the second line is one of the next iteration.
+        is_innermost: put it directly before the second line; otherwise outside of loops and conditions in
+            which only the second line is.
 
     Returns:
         None if there is no place for one of them.
@@ -182,7 +195,11 @@ def with_barriers(text: str, file: str, places: Iterable[tuple[int, int, bool]])
             place = body.end_byte - 1
         else:
             inside = itertools.pairwise(second)
-            here = [n for n, outer in inside if outer.type == "compound_statement" and outer in first]
+            here = [
+                n
+                for n, outer in inside
+                if outer.type == "compound_statement" and (is_innermost or outer in first)
+            ]
             if not here or here[0] in first:
                 return None
             place = here[0].start_byte
@@ -829,18 +846,26 @@ class _Changes:
                     yield self._change(site, _replaced(site.node, {side: text}), mistake, 2)
 
     def _other_size_of_quotients(self) -> Iterator[KernelChange]:
-        """Yield `i / N` and `i % N` at once for `i / M` and `i % M`."""
-        for size, other in itertools.permutations(self._sizes, 2):
-            edits = []
-            for site in self._sites:
-                divisors = {
-                    node: other
-                    for node in all_of(site.node, "identifier", "field_expression")
-                    if text_of(node) == size and node.parent is not None and _sign(node.parent) in ("/", "%")
-                }
-                if divisors:
-                    edits.append((site, _replaced(site.node, divisors)))
-            if len(edits) > 1:
+        """Yield `i / N` and `i % N` at once for `i / M` and `i % M`, also if N and M are quotients."""
+        divisors: dict[str, dict[_Site, list[Node]]] = {}
+        for site in self._sites:
+            for node in all_of(site.node, "binary_expression"):
+                right = node.child_by_field_name("right") if _sign(node) in ("/", "%") else None
+                if right is not None and right.type in (*_PLAIN[:1], *_GROUPED):
+                    divisors.setdefault(text_of(right), {}).setdefault(site, []).append(right)
+        sums = [name for name in self.of_sums_per_thread if not name.isdigit()]
+        tiles = [name for name in self._tiles if not name.isdigit() and name not in sums]
+        quotients = [f"({tile} / {per_thread})" for tile, per_thread in itertools.product(tiles, sums)]
+        for divisor, sites in divisors.items():
+            is_quotient = divisor.startswith("(")
+            if len(sites) < 2 or not (is_quotient or divisor in self._sizes):
+                continue
+            for other in quotients if is_quotient else self._sizes:
+                if re.sub(r"\s", "", other) == re.sub(r"\s", "", divisor):
+                    continue
+                edits = [
+                    (site, _replaced(site.node, dict.fromkeys(nodes, other))) for site, nodes in sites.items()
+                ]
                 shown = ", ".join(site.shown(text_of(site.node)) for site, _ in edits)
                 better = ", ".join(site.shown(new) for site, new in edits)
                 yield KernelChange(
@@ -1090,7 +1115,7 @@ class _Changes:
 
     def _other_buffer(self) -> Iterator[KernelChange]:
         """Yield another first index of all shared arrays that have one variable as their first index."""
-        groups: dict[tuple[str, bool], list[_Site]] = {}
+        groups: dict[tuple[str, bool, Node | None], list[_Site]] = {}
         for site in self._sites:
             inner = site.whole
             while inner.type == "subscript_expression":
@@ -1100,17 +1125,20 @@ class _Changes:
                 inner = argument
             is_first = inner != site.whole and inner.start_byte <= site.node.start_byte < inner.end_byte
             if site.kind == "index" and is_first and site.array in self._shared:
-                groups.setdefault((text_of(site.node), _is_written(site.whole)), []).append(site)
-        names = dict.fromkeys(name for name, _ in groups)
+                loop = next((n for n in _ancestors(site.whole) if n.type in _LOOPS), None)
+                groups.setdefault((text_of(site.node), _is_written(site.whole), loop), []).append(site)
+        names = dict.fromkeys(name for name, *_ in groups)
         flips = [
             name
             for name, node in self._function.first_values.items()
             if re.search(r"\^\s*1\b|\b1\s*-|%\s*2\b|&\s*1\b|!", text_of(node))
         ]
-        for (name, is_written), sites in groups.items():
+        for (name, is_written, _), sites in groups.items():
             if name in self._varying or name.isdigit():
                 continue
-            for other in dict.fromkeys((*flips, *names, f"1 - ({name})")):
+            for other in dict.fromkeys(
+                (*flips, *names, f"1 - {name}" if name.isidentifier() else f"1 - ({name})")
+            ):
                 is_usable = other not in self._declared or all(
                     self._is_visible(other, s.node) and other not in self._varying for s in sites
                 )
@@ -1154,8 +1182,8 @@ class _Changes:
                 counters = _counters_at(body)
                 of = f" over {counters[0]}" if counters else ""
                 yield KernelChange(
-                    f"the sum {name} is not set to 0 again for each step of the loop{of} in line {line}: the next "
-                    "result contains the sums of those before",
+                    f"the sum {name} is not set to 0 again for each step of the loop{of} in line {line}: "
+                    "the next result contains the sums of those before",
                     f"set {name} to 0 at the beginning of the body of the loop in line {line}", "",
                     *file_and_line_of(declared), ((condition.start_byte, condition.start_byte, zero),), 1,
                 )  # fmt: skip
@@ -1314,7 +1342,9 @@ _SHARES = ((1, 2), (2, 3), (1, 3), (4, 5), (1, 5), (8, 9), (1, 9))
 """Shares of a shared array that the first of two arrays in it may have."""
 
 
+_LOOPS = ("for_statement", "while_statement", "do_statement")
 _PLAIN = ("identifier", "number_literal")
+_GROUPED = ("field_expression", "parenthesized_expression")
 
 _VECTOR = re.compile(r"\b(?:half|__half|float|double|int|char|__nv_bfloat16)_?([24])\b")
 """The type of a vector of elements."""

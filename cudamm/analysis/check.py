@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from cudamm.analysis.mistakes import (
+    AFTER_READING,
     BLOCK_LIKE_TILE,
     Kind,
     Mistake,
@@ -29,14 +30,15 @@ from cudamm.analysis.mistakes import (
     shared_memory_limit,
     with_cause_first,
     without_bounds_check,
+    without_cure,
 )
-from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, proven_cause
+from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, is_right, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import hidden_mistakes, with_overrun
 from cudamm.analysis.trace import as_compiled, lines_as_compiled, may_be_wide
 from cudamm.benchmark.verify import hangs_too, verified_in_time
 from cudamm.compile.compile_all import compile_each
-from cudamm.compile.host_compiler import STATIC_SHARED_BYTES
+from cudamm.compile.host_compiler import STATIC_SHARED_BYTES, compile_for_host
 from cudamm.compile.program import Program, program
 from cudamm.devices.device import padded
 from cudamm.devices.observation import Fault, Observation
@@ -52,6 +54,7 @@ from cudamm.kernels.problem import UNSCALED, Problem, Shape
 from cudamm.kernels.usual_sizes import own_size_not_run
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
 from cudamm.source.c_text import dynamic_arrays_in
+from cudamm.source.kernel_changes import with_barriers
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executor, LocalExecutor
@@ -70,6 +73,9 @@ below this number, and at least one.
 
 REQUESTS = 4096
 """Maximum number of recorded requests of the first warp; they show the strides between its threads."""
+
+MOST_BARRIERS = 3
+"""Maximum number of times that further missing barriers are tried."""
 
 Sanitize = Callable[[Variant, Problem], tuple[ToolVerdict, ...]]
 """Function that runs compute-sanitizer on a variant and a problem."""
@@ -418,6 +424,7 @@ def _look_for_cause(
     Args:
         keeps_consequences: drop none, and give accesses outside of a matrix the cure of the cause.
     """
+    _try_barriers(checks, timeout_s)
     failed = {
         check.size: (check, check.case)
         for check in checks
@@ -452,6 +459,71 @@ def _look_for_cause(
         elif multiple is not None and outside:
             rest = without_bounds_check(check.errors, outside, case.program, multiple)
             check.errors = [*(mistake for mistake in rest if mistake not in explained), *explained]
+
+
+def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:
+    """Try the missing barriers of a variant.
+
+    If a size has no other mistake with them, what else was seen there follows from them. If all have, another
+    mistake is the cause, and the races stay without a cure.
+    """
+    lacking = [(check, check.case) for check in checks if check.case and any(m.barrier for m in check.errors)]
+    cured: list[bool | None] = []
+    for check, case in sorted(lacking, key=lambda pair: pair[0].work):
+        races = [mistake for mistake in check.errors if mistake.barrier]
+        if len(races) == len(check.errors) and any(cured):
+            continue
+        cured.append(_are_all_barriers(case, races, timeout_s))
+        case.problem.release()
+        if cured[-1]:
+            check.errors, check.is_explained = races, False
+    if cured and not any(is_cured or is_cured is None for is_cured in cured):
+        for check, _ in lacking:
+            check.errors = [without_cure(m) if m.barrier else m for m in check.errors]
+
+
+def _are_all_barriers(case: Case, races: Sequence[Mistake], timeout_s: float) -> bool | None:
+    """Return whether barriers are all that a case lacks; None if it is not known where to put them."""
+    name = case.variant.method.path.name
+    if case.problem.scale != UNSCALED or any(m.warp_barrier or m.file != name for m in races):
+        return None
+    try:
+        return _is_right_with_barriers(case, races, timeout_s, is_innermost=False) or _is_right_with_barriers(
+            case, races, timeout_s, is_innermost=True
+        )
+    except KernelError:
+        return None
+
+
+def _is_right_with_barriers(
+    case: Case, races: Sequence[Mistake], timeout_s: float, *, is_innermost: bool
+) -> bool | None:
+    """Return as `_are_all_barriers`. A barrier may show that another one is missing too.
+
+    Raises:
+        KernelError: a barrier cannot be where it is put.
+    """
+    places: set[tuple[int, int, bool]] = set()
+    name = case.variant.method.path.name
+    for _ in range(MOST_BARRIERS):
+        missing = {(*m.barrier_lines, m.barrier in (AFTER_READING, "before reading")) for m in races}
+        if missing <= places:  # the end of the loop may lack one too
+            missing = {(after, before, True) for after, before, _ in missing}
+        if missing <= places:
+            break
+        places |= missing
+        text = with_barriers(case.program.text, name, places, is_innermost=is_innermost)
+        if text is None:
+            return None
+        source = dataclasses.replace(case.program, text=text)
+        changed = dataclasses.replace(case, program=source, compiled=compile_for_host(source))
+        assert changed.launch is not None  # noqa: S101 - the case was launched before
+        seen = _observed(changed, changed.launch, timeout_s)
+        found = errors_of(seen, None, source, changed.launch, str(case.problem.shape))
+        if not found:
+            return is_right(changed)
+        races = [mistake for mistake in found if mistake.barrier]
+    return False
 
 
 def _explain_by_block(checks: Sequence[_SizeCheck], first: Mistake) -> None:
@@ -516,6 +588,9 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
         return None  # a wrong verdict has a reason of its own
     if verdict.correct:
         mistakes = _with_effect(mistakes)
+    races = [mistake for mistake in mistakes if mistake.barrier]
+    if races and _are_all_barriers(case, races, timeout_s) is False:
+        mistakes = [without_cure(m) if m.barrier else m for m in mistakes]
     cause, multiple = proven_cause([case] if may_follow_from_another(mistakes, case.program) else [])
     if cause is not None:
         place = f" ({cause.file or case.variant.method.path.name}:{cause.line})" if cause.line else ""

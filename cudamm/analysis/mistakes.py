@@ -220,7 +220,7 @@ def _barrier_for(races: list[Mistake]) -> Mistake:
     return dataclasses.replace(
         first,
         message=first.message + (f" (the same holds for {' and '.join(arrays)})" if arrays else ""),
-        cure=_barrier_cure(first.barrier, max(befores), min(afters), first.warp_barrier),
+        cure=first.cure and _barrier_cure(first.barrier, max(befores), min(afters), first.warp_barrier),
         count=sum(race.count for race in races),
         sizes=tuple(dict.fromkeys(size for race in races for size in race.sizes)),
     )
@@ -510,7 +510,7 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
     else:
         lack = _missing_barrier(watched, fault, first, second)
         cure = lack.cure
-        message += ", with no barrier between them" + (f": {lack.why}" if lack.why else "")
+        message += f", {_NO_BARRIER}" + (f": {lack.why}" if lack.why else "")
     line, other_line = (second.line, first.line) if second.op == "load" else (first.line, second.line)
     file = fault.file if line == fault.line else fault.other_file
     return watched.mistake(
@@ -519,6 +519,9 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
         barrier=lack.barrier, barrier_lines=lack.lines,
         needs_barrier=lack.is_barrier, warp_barrier=lack.warp_barrier,
     )  # fmt: skip
+
+
+_NO_BARRIER = "with no barrier between them"
 
 
 @dataclass(frozen=True)
@@ -955,15 +958,23 @@ def may_follow_from_another(mistakes: Sequence[Mistake], program: Program) -> bo
     A missing barrier explains races, unless two arrays overlap in dynamic shared memory.
     """
     is_outside = any(mistake.kind == "out-of-bounds" for mistake in mistakes)
-    if any(m.barrier for m in mistakes) and not (is_outside or dynamic_arrays_in(program.text)):
+    lacks_barrier = any(m.barrier and m.needs_barrier for m in mistakes)
+    if lacks_barrier and not (is_outside or dynamic_arrays_in(program.text)):
         return False
     return any(map(_is_consequence, mistakes))
 
 
 def _is_consequence(mistake: Mistake) -> bool:
-    if mistake.barrier or mistake.cure == BLOCK_LIKE_TILE or mistake.cure.startswith(BEHIND_OTHER):
+    lacks_barrier = mistake.barrier and mistake.needs_barrier
+    if lacks_barrier or mistake.cure == BLOCK_LIKE_TILE or mistake.cure.startswith(BEHIND_OTHER):
         return False
     return mistake.kind in ("out-of-bounds", "race", "uninitialised", "wrong-result", "crash")
+
+
+def without_cure(race: Mistake) -> Mistake:
+    """Return a race as a fact, without the barrier that does not make the product right."""
+    message = race.message.partition(f"{_NO_BARRIER}:")[0] + _NO_BARRIER * (f"{_NO_BARRIER}:" in race.message)
+    return dataclasses.replace(race, message=message, cure="", needs_barrier=False)
 
 
 def is_outside_of_matrix(mistake: Mistake) -> bool:

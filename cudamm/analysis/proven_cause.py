@@ -9,6 +9,7 @@ follows from the mistake.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 import re
@@ -41,6 +42,7 @@ from cudamm.source.kernel_changes import (
     TWO_VARIABLES,
     KernelChange,
     kernel_changes,
+    sums_per_thread,
     with_all_changes,
     with_change,
 )
@@ -63,6 +65,9 @@ MOST_WORK = 2**25
 
 LARGEST_EDGE = 32
 """Maximum edge of a square block of threads, in threads."""
+
+LARGEST_COARSE_EDGE = 256
+"""Maximum size for which a grid that is divided by the number of sums of a thread is tried."""
 
 LARGEST_TILE = 128
 """Maximum edge of a tile of C, in elements, for which sizes of several tiles are tried."""
@@ -149,14 +154,14 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
     try:
         if whole is None:
             return None, None
-        if not _is_right(whole):
-            of_usual = _of_launch(whole, _launch_changes) or _of_text(whole)
+        if not is_right(whole):
+            of_usual = _of_coarse_grid(case, edge) or _of_launch(whole, _launch_changes) or _of_text(whole)
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
         if not _has_no_fault(whole):  # such as a loop past the end of a tile, into memory that is 0
             return _of_text(whole, _is_condition), None
         if ragged is None:
             return None, None
-        if _is_right(ragged):
+        if is_right(ragged):
             return None if _has_no_fault(ragged) else _of_text(ragged, _is_zero), None
         cause = _of_text(ragged, _is_condition) or _of_launch(ragged, _more_blocks)
         return cause or _without_any_check(ragged), edge
@@ -201,7 +206,8 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
     return next(several, found[0] if found else None)
 
 
-def _is_right(case: Case) -> bool:
+def is_right(case: Case) -> bool:
+    """Return whether a case gives the right product, in both orders of threads."""
     with _Trials(case) as trials:
         return trials.is_right()
 
@@ -291,6 +297,52 @@ def _of_launch(case: Case, changes: Callable[[Case, Launch], Iterator[ProvenCaus
                 file, line = case.variant.method.launched_at
                 return dataclasses.replace(cause, file=file, line=line)
     return None
+
+
+def _of_coarse_grid(case: Case, edge: int) -> ProvenCause | None:
+    """Return a grid that is divided by the number of sums of a thread, if the launch leaves that out."""
+    text = case.program.text
+    for name, factor in sums_per_thread(text, case.program.entry).items():
+        extent = 2 * edge * factor
+        if factor <= 1 or extent > LARGEST_COARSE_EDGE:
+            continue
+        for shape in (Shape(extent, extent, extent), Shape(extent, 2 * extent, edge)):
+            problem = dataclasses.replace(case.problem, shape=shape)
+            try:
+                launch = plan(case.variant, shape, problem.element, problem.scale)
+                source = program(case.variant, problem.element, case.fmad, shape)
+            except (KernelError, UsageError):
+                continue
+            if launch.shape == shape:
+                tried = dataclasses.replace(case, problem=problem, launch=launch, program=source)
+                of_grid = functools.partial(_divided_grids, name=name, factor=factor, multiple=edge * factor)
+                try:
+                    return _of_launch(tried, of_grid)
+                finally:
+                    problem.release()
+    return None
+
+
+def _divided_grids(
+    case: Case, launch: Launch, name: str, factor: int, multiple: int
+) -> Iterator[ProvenCause]:
+    """Yield the grid divided by a factor in x, in y, and in both."""
+    for axes in ((0,), (1,), (0, 1)):
+        if any(launch.grid[axis] % factor for axis in axes):
+            continue
+
+        def divided(given: Launch, axes: tuple[int, ...] = axes) -> Launch:
+            x, y, z = (-(-n // factor) if axis in axes else n for axis, n in enumerate(given.grid))
+            return dataclasses.replace(given, grid=(x, y, z))
+
+        along = " and ".join("xy"[axis] for axis in axes)
+        value = "" if name.isdigit() else f" = {factor}"
+        yield ProvenCause(
+            f"the grid has {factor} times too many blocks in {along}: each thread computes several sums "
+            f"({name}{value}), and the launch does not divide the grid by it",
+            f"divide the number of blocks in {along} by {name} at the launch", "C",
+            relaunched=divided, multiple=multiple,
+        )  # fmt: skip
 
 
 def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
@@ -640,8 +692,8 @@ def _of_text(
                 cause = ProvenCause(
                     change.mistake, change.cure, change.array, file, change.line, (change, source.text)
                 )
-                is_right = trials.is_right(None, changed, number) and _is_clean(cause, case)
-                if is_right and (
+                makes_right = trials.is_right(None, changed, number) and _is_clean(cause, case)
+                if makes_right and (
                     not change.is_condition or _is_right_at_other_sizes(cause, case, ragged=True)
                 ):
                     others = [
@@ -703,7 +755,7 @@ def _is_right_at(cause: ProvenCause, case: Case, shape: Shape) -> bool:
         return True
     try:
         changed = cause.applied(dataclasses.replace(case, problem=problem, launch=launch))
-        return _is_right(changed) and _has_no_fault(changed)
+        return is_right(changed) and _has_no_fault(changed)
     except KernelError:
         return False
     finally:

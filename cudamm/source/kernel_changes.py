@@ -18,6 +18,7 @@ from cudamm.source.c_definitions import Function, function_of_node
 from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed, text_of
+from cudamm.source.program_values import template_parameters
 
 SELECTED = "cudamm_selected_change"
 """Name of the variable with the number of the selected change, from 1; 0 selects the kernel as it is."""
@@ -88,6 +89,21 @@ def kernel_changes(
     return [change for change in ordered if different[change.edits] is change][:MOST_CHANGES]
 
 
+def sums_per_thread(text: str, entry: str) -> dict[str, int]:
+    """Return what may be the number of sums of a thread, each a number or a name, with its value."""
+    definitions = map(function_of_node, all_of(parsed(text), "function_definition"))
+    kernel = next((f for f in definitions if f.name == function_of(entry) and f.is_kernel), None)
+    if kernel is None:
+        return {}
+    given = entry.partition("<")[2].rpartition(">")[0].split(",")
+    arguments = dict(zip(template_parameters(kernel), map(str.strip, given), strict=False))
+    values = {
+        name: number_in(text, arguments.get(name, name))
+        for name in _Changes(text, kernel, (), 0).of_sums_per_thread
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def why_barrier_is_missed(text: str, file: str, line: int) -> tuple[str, str, int] | None:
     """Return why not all threads of a block reach a barrier, what to do, and the line of the cause.
 
@@ -136,6 +152,59 @@ def _ancestors(node: Node) -> Iterator[Node]:
     while node.parent is not None:
         node = node.parent
         yield node
+
+
+def with_barriers(
+    text: str, file: str, places: Iterable[tuple[int, int, bool]], *, is_innermost: bool
+) -> str | None:
+    """Return the text with further barriers; line numbers stay the same.
+
+    Args:
+        file: the file of the lines, as in `#line`.
+        places: for each barrier the line after which it has to be, the line before which it has to be, and
+            whether the second line is one of the next iteration.
+        is_innermost: put it directly before the second line; otherwise outside of loops and conditions in
+            which only the second line is.
+
+    Returns:
+        None if there is no place for one of them.
+    """
+    statements = [
+        node
+        for node in all_of(parsed(text), "expression_statement", "declaration", "return_statement")
+        if file_and_line_of(node)[0] == file
+    ]
+
+    def around(line: int) -> list[Node]:
+        """Return the last statement of a line, and what is around it, the innermost first."""
+        found = [
+            node
+            for node in statements
+            if 0 <= line - file_and_line_of(node)[1] <= node.end_point[0] - node.start_point[0]
+        ]
+        return [found[-1], *_ancestors(found[-1])] if found else []
+
+    edits = {}
+    for after, before, is_next_iteration in places:
+        first, second = around(after), around(before)
+        if is_next_iteration:
+            loops = [n for n in first if n in second and n.type in ("for_statement", "while_statement")]
+            body = loops[0].child_by_field_name("body") if loops else None
+            if body is None or body.type != "compound_statement":
+                return None
+            place = body.end_byte - 1
+        else:
+            inside = itertools.pairwise(second)
+            here = [
+                n
+                for n, outer in inside
+                if outer.type == "compound_statement" and (is_innermost or outer in first)
+            ]
+            if not here or here[0] in first:
+                return None
+            place = here[0].start_byte
+        edits[place, place] = "__syncthreads(); "
+    return _edited(text, edits)
 
 
 def with_change(text: str, change: KernelChange, changed_text: str) -> str:
@@ -261,6 +330,12 @@ class _Changes:
             yield from self._of_other_thread(site)
             yield from self._with_thread(site)
             yield from self._of_no_thread(site)
+            yield from self._other_axis_of_block(site)
+            yield from self._with_counter(site)
+            yield from self._other_literal(site)
+            yield from self._part_of_size(site)
+        yield from self._other_buffer()
+        yield from self._of_outer_sums()
         yield from self._swapped_indices()
         yield from self._without_comma()
         yield from self._swapped_everywhere()
@@ -518,21 +593,21 @@ class _Changes:
 
     def _with_second_factor(self, site: _Site) -> Iterator[KernelChange]:
         """Yield `blockIdx.x * TILE * COARSE` for `blockIdx.x * TILE` if a thread computes several sums."""
-        if site.kind == "condition" or not self._of_sums_per_thread:
+        if site.kind == "condition" or not self.of_sums_per_thread:
             return
         for node in all_of(site.node, "identifier", "field_expression"):
             name = text_of(node)
             is_of_block = any(name in self._index_of["blockIdx"][axis] for axis in _AXES)
             beside = set(map(text_of, _factors_beside(node))) if is_of_block else ()
             product = node.parent if node.parent is not None and _sign(node.parent) == "*" else node
-            for factor in self._of_sums_per_thread if beside else ():
+            for factor in self.of_sums_per_thread if beside else ():
                 if factor not in beside:
                     new = _replaced(site.node, {product: f"{text_of(product)} * {factor}"})
                     yield self._change(site, new, f"the factor {factor} of {name} is missing", 1)
 
     @property
-    def _of_sums_per_thread(self) -> list[str]:
-        """Return the extents of local arrays, and of loops in which C is written, each a number or a name."""
+    def of_sums_per_thread(self) -> list[str]:
+        """The extents of local arrays, and of loops in which C is written, each a number or a name."""
         arrays = all_of(self._body, "array_declarator")
         local = [node for node in arrays if declared_name(node) not in self._shared]
         extents = [node.child_by_field_name("size") for node in local]
@@ -620,8 +695,18 @@ class _Changes:
                     site = _Site(value, declared, "", "start")
                     mistake = f"the loop begins at {text_of(value)}"
                     yield self._change(site, "0", mistake, 2)
+                    number = int(text_of(value)) if text_of(value).isdigit() else 0
+                    for other in (2 * number, number // 2) if number > 1 else ():
+                        yield self._change(site, str(other), mistake, 2)
             if update is None:
                 continue
+            for node in all_of(update, "assignment_expression"):
+                added = node.child_by_field_name("right")
+                if added is None or _sign(node) != "+=" or added.type not in _PLAIN:
+                    continue
+                for size in self._sizes if text_of(added) not in self._sizes else ():
+                    new, mistake = f"{text_of(added)} * {size}", "a step of the loop lacks a row length"
+                    yield self._change(_Site(added, node, "", "step"), new, mistake, 1)
             if update.type == "update_expression" and text_of(update).strip("+-") in self._declared:
                 name = text_of(update).strip("+-")
                 site = _Site(update, update, "", "step")
@@ -761,18 +846,26 @@ class _Changes:
                     yield self._change(site, _replaced(site.node, {side: text}), mistake, 2)
 
     def _other_size_of_quotients(self) -> Iterator[KernelChange]:
-        """Yield `i / N` and `i % N` at once for `i / M` and `i % M`."""
-        for size, other in itertools.permutations(self._sizes, 2):
-            edits = []
-            for site in self._sites:
-                divisors = {
-                    node: other
-                    for node in all_of(site.node, "identifier", "field_expression")
-                    if text_of(node) == size and node.parent is not None and _sign(node.parent) in ("/", "%")
-                }
-                if divisors:
-                    edits.append((site, _replaced(site.node, divisors)))
-            if len(edits) > 1:
+        """Yield `i / N` and `i % N` at once for `i / M` and `i % M`, also if N and M are quotients."""
+        divisors: dict[str, dict[_Site, list[Node]]] = {}
+        for site in self._sites:
+            for node in all_of(site.node, "binary_expression"):
+                right = node.child_by_field_name("right") if _sign(node) in ("/", "%") else None
+                if right is not None and right.type in (*_PLAIN[:1], *_GROUPED):
+                    divisors.setdefault(text_of(right), {}).setdefault(site, []).append(right)
+        sums = [name for name in self.of_sums_per_thread if not name.isdigit()]
+        tiles = [name for name in self._tiles if not name.isdigit() and name not in sums]
+        quotients = [f"({tile} / {per_thread})" for tile, per_thread in itertools.product(tiles, sums)]
+        for divisor, sites in divisors.items():
+            is_quotient = divisor.startswith("(")
+            if len(sites) < 2 or not (is_quotient or divisor in self._sizes):
+                continue
+            for other in quotients if is_quotient else self._sizes:
+                if re.sub(r"\s", "", other) == re.sub(r"\s", "", divisor):
+                    continue
+                edits = [
+                    (site, _replaced(site.node, dict.fromkeys(nodes, other))) for site, nodes in sites.items()
+                ]
                 shown = ", ".join(site.shown(text_of(site.node)) for site, _ in edits)
                 better = ", ".join(site.shown(new) for site, new in edits)
                 yield KernelChange(
@@ -962,6 +1055,139 @@ class _Changes:
             return value is not None and re.search(r"\d\.|\.\d|\[|\bfloat\b", text_of(value)) is None
         return re.search(r"\b(?:int|unsigned|long|short|s?size_t|u?int\d+_t)\b", declared) is not None
 
+    def _other_axis_of_block(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield `blockDim.y` for `blockDim.x`, and the other way round."""
+        for node in all_of(site.node, "field_expression"):
+            name = text_of(node)
+            if name in ("blockDim.x", "blockDim.y"):
+                other = "blockDim.y" if name == "blockDim.x" else "blockDim.x"
+                new = _replaced(site.node, {node: other})
+                yield self._change(site, new, f"the wrong extent of the block is used, {name}", 1)
+
+    def _with_counter(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield `(p + ty + i) * N + x` for `(p + ty) * N + x` if a loop around it counts `i`."""
+        if not site.array and site.kind != "value":
+            return
+        names = set(map(text_of, all_of(site.node, "identifier")))
+        if not names & self._varying:
+            return
+        rows = [
+            side
+            for product in all_of(site.node, "binary_expression")
+            for side in (product.child_by_field_name("left"), product.child_by_field_name("right"))
+            if _sign(product) == "*" and side is not None and side.type == "parenthesized_expression"
+        ]
+        for counter in _counters_at(site.node)[:-1]:  # all but the outermost
+            if counter in names:
+                continue
+            steps = [counter, *(f"{counter} * {tile}" for tile in self._tiles_at(site.node))]
+            mistake = f"the index lacks {counter}, which a loop around it counts"
+            for step in steps:
+                edits = [{row: f"{text_of(row)[:-1]} + {step})"} for row in rows]
+                for edit in (*edits, {site.node: f"{text_of(site.node)} + {step}"}):
+                    yield self._change(site, _replaced(site.node, edit), mistake, 3)
+
+    def _other_literal(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield `As[i + 3]` for `As[i + 2]` if another statement writes `As[i + 2]` too."""
+        if site.kind != "index" or not _is_written(site.whole):
+            return
+        shown = text_of(site.whole)
+        twins = [s for s in self._sites if text_of(s.whole) == shown and _is_written(s.whole)]
+        if len({s.whole.start_byte for s in twins}) == 1:
+            return
+        for node in all_of(site.node, "number_literal"):
+            value = text_of(node)
+            is_term = node.parent is not None and (_sign(node.parent) in ("+", "-") or node == site.node)
+            if value.isdigit() and is_term:
+                for other in (int(value) + 1, int(value) - 1):
+                    new = _replaced(site.node, {node: str(other)})
+                    if other >= 0:
+                        yield self._change(site, new, "two statements write one element", 1)
+
+    def _part_of_size(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield `col < N / 2` for `col < N` in a kernel that accesses several elements at once."""
+        width = _VECTOR.search(text_of(self._function.node)) if site.kind == "condition" else None
+        size = self._size_in(site.node) if width else None
+        if width and size is not None and not (size.parent and _sign(size.parent) == "/"):
+            new = _replaced(site.node, {size: f"{text_of(size)} / {width[1]}"})
+            mistake = f"the condition has the size in elements, and the index counts {width[1]} at once"
+            yield self._change(site, new, mistake, 2)
+
+    def _other_buffer(self) -> Iterator[KernelChange]:
+        """Yield another first index of all shared arrays that have one variable as their first index."""
+        groups: dict[tuple[str, bool, Node | None], list[_Site]] = {}
+        for site in self._sites:
+            inner = site.whole
+            while inner.type == "subscript_expression":
+                argument = inner.child_by_field_name("argument")
+                if argument is None or argument.type != "subscript_expression":
+                    break
+                inner = argument
+            is_first = inner != site.whole and inner.start_byte <= site.node.start_byte < inner.end_byte
+            if site.kind == "index" and is_first and site.array in self._shared:
+                loop = next((n for n in _ancestors(site.whole) if n.type in _LOOPS), None)
+                groups.setdefault((text_of(site.node), _is_written(site.whole), loop), []).append(site)
+        names = dict.fromkeys(name for name, *_ in groups)
+        flips = [
+            name
+            for name, node in self._function.first_values.items()
+            if re.search(r"\^\s*1\b|\b1\s*-|%\s*2\b|&\s*1\b|!", text_of(node))
+        ]
+        for (name, is_written, _), sites in groups.items():
+            if name in self._varying or name.isdigit():
+                continue
+            for other in dict.fromkeys(
+                (*flips, *names, f"1 - {name}" if name.isidentifier() else f"1 - ({name})")
+            ):
+                is_usable = other not in self._declared or all(
+                    self._is_visible(other, s.node) and other not in self._varying for s in sites
+                )
+                if other == name or other.isdigit() or not is_usable:
+                    continue
+                verb = "written" if is_written else "read"
+                lines = [file_and_line_of(site.node) for site in sites]
+                numbers = sorted({line for _, line in lines})
+                also = f" in lines {', '.join(map(str, numbers))}" if len(numbers) > 1 else ""
+                better = ", ".join(dict.fromkeys(site.shown(other) for site in sites))
+                arrays = " and ".join(dict.fromkeys(site.array for site in sites))
+                yield KernelChange(
+                    f"the wrong buffer is {verb}: the first index of {arrays} is {name} instead of {other}",
+                    f"write {better}{also}", sites[0].array, *lines[0],
+                    tuple((s.node.start_byte, s.node.end_byte, other) for s in sites), 1,
+                )  # fmt: skip
+
+    def _of_outer_sums(self) -> Iterator[KernelChange]:
+        """Yield a sum that is set to 0 for each step of a loop that stores it to C."""
+        for loop in all_of(self._body, "for_statement"):
+            body, condition = loop.child_by_field_name("body"), loop.child_by_field_name("condition")
+            if body is None or condition is None:
+                continue
+            assigned = [(n.child_by_field_name("left"), n) for n in all_of(body, "assignment_expression")]
+            stored = {
+                text_of(name)
+                for left, node in assigned
+                if left is not None and _base(left) in self._pointers
+                for name in all_of(node.child_by_field_name("right") or node, "identifier")
+            }
+            for left, node in assigned:
+                name = _base_of_sum(left) if left is not None and _sign(node) == "+=" else ""
+                declared = self._declared.get(name)
+                is_outside = declared is not None and not (
+                    loop.start_byte <= declared.start_byte < loop.end_byte
+                )
+                if declared is None or not is_outside or name not in stored or name in self._shared:
+                    continue
+                zero = f"(__builtin_memset(&{name}, 0, sizeof {name}), 0)"
+                line = file_and_line_of(loop)[1]
+                counters = _counters_at(body)
+                of = f" over {counters[0]}" if counters else ""
+                yield KernelChange(
+                    f"the sum {name} is not set to 0 again for each step of the loop{of} in line {line}: "
+                    "the next result contains the sums of those before",
+                    f"set {name} to 0 at the beginning of the body of the loop in line {line}", "",
+                    *file_and_line_of(declared), ((condition.start_byte, condition.start_byte, zero),), 1,
+                )  # fmt: skip
+
     def _swapped_indices(self) -> Iterator[KernelChange]:
         """Yield each element such as `As[tx][ty]` with its two indices swapped."""
         groups: dict[tuple[str, bool, str, str], list[tuple[_Site, _Site]]] = {}
@@ -1115,6 +1341,13 @@ class _Changes:
 _SHARES = ((1, 2), (2, 3), (1, 3), (4, 5), (1, 5), (8, 9), (1, 9))
 """Shares of a shared array that the first of two arrays in it may have."""
 
+
+_LOOPS = ("for_statement", "while_statement", "do_statement")
+_PLAIN = ("identifier", "number_literal")
+_GROUPED = ("field_expression", "parenthesized_expression")
+
+_VECTOR = re.compile(r"\b(?:half|__half|float|double|int|char|__nv_bfloat16)_?([24])\b")
+"""The type of a vector of elements."""
 
 _OTHER_JOINT = {"&&": "||", "||": "&&"}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}

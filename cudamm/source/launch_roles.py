@@ -31,6 +31,7 @@ from cudamm.source.matrix_roles import (
     roles_in_name,
 )
 from cudamm.source.parsed_source import all_of, text_of
+from cudamm.source.passed_arguments import passed_by
 from cudamm.source.program_values import callers_of, own_value, template_parameters
 from cudamm.source.simplified_expression import ROLES
 from cudamm.source.wmma_use import WmmaUse, wmma_use
@@ -565,14 +566,18 @@ class LaunchRoles:
         else:
             passed = {letter: first_name(self.passed(name)) for name, letter in self.letters.items()}
             at = self.statement.node
-            self.columns = frozenset(x for x in reads_by_column(a, b, c) if self._is_named_transposed(x)) | {
+            by_column = reads_by_column(a, b, c)
+            self.columns = frozenset(x for x in by_column if self._is_passed_transposed(x)) | {
                 x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)
             }
         return evidence_in(body, uses, self.columns)
 
-    def _is_named_transposed(self, letter: str) -> bool:
-        """Return whether the name of a kernel, or of what it gets for A or B, says that it is transposed."""
+    def _is_passed_transposed(self, letter: str) -> bool:
+        """Return whether a program in Python or a name says that a kernel gets A or B transposed."""
         parameter = next(name for name, each in self.letters.items() if each == letter)
+        passed, place = passed_by(self.function), self.kernel.parameter_names.index(parameter)
+        if passed and place < len(passed.kinds) and passed.kinds[place].startswith(("transposed", "view")):
+            return True
         names = (self.kernel.name, parameter, text_of(self.passed(parameter)))
         short = rf"{letter}_?[tT]$|(?:^|_){letter.lower()}(?:_t|T)$"  # `B_t`, `matBT`, `d_bT`, and not `mat`
         return any(re.search(r"transp|col_?maj", n, re.IGNORECASE) or re.search(short, n) for n in names)

@@ -27,6 +27,7 @@ from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
 from cudamm.source.parsed_source import all_of, place_of, text_of
+from cudamm.source.passed_arguments import mistake_of, passed_by
 from cudamm.source.program_values import (
     class_argument,
     is_chosen_by_user,
@@ -219,10 +220,15 @@ class _Launch:
         )
 
     def _type_conflict(self) -> str:
-        """Return which array of a Python program has elements of another type than the kernel's parameter."""
+        """Return what a Python program passes that the kernel does not take, with the cure."""
         if self.function.name != LAUNCHER:
             return ""  # a compiler has compared the types
-        given = self.statement.arguments
+        given, letters, from_python = self.statement.arguments, self.found.letters, passed_by(self.function)
+        if from_python:
+            columns, roles = self.found.columns, self.found.roles
+            mistake = mistake_of(from_python, self.kernel, given, letters, columns, roles)
+            if mistake:
+                return mistake
         for name, parameter, argument in zip(
             self.kernel.parameter_names, self.kernel.parameters, given, strict=False
         ):
@@ -234,6 +240,8 @@ class _Launch:
             if is_known and not {passed, declared} <= {"int", "long"}:
                 array = f"the array {text_of(argument)} has elements of the type {dtypes[passed]}"
                 cure = f"convert it, as with astype(np.{dtypes[declared]})"
+                if letters.get(name) == "C":
+                    cure = f"make it with dtype=np.{dtypes[declared]}"
                 return f"{array}, and {self.kernel.name} takes “{declared} *{name}”: {cure}"
         return ""
 

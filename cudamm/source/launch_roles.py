@@ -56,6 +56,9 @@ _SMALLEST_SIZE = 16
 
 _TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
 """The flat name of `A.size(0)` and `A.sizes()[0]`, with the tensor and the dimension."""
+_TRANSPOSED_TENSOR = re.compile(
+    r"(?P<view>(?P<base>\w+)\.(?:t\(\)|mT\(\)|transpose\((?:0, ?1|1, ?0|-2, ?-1|-1, ?-2)\)))(?P<copy>\.\w+)?"
+)
 _WHOLE = re.compile(r"\b(int|unsigned|long|short|u?int\d+_t|size_t|ptrdiff_t)\b")
 
 _ARRAY_OF_SIZES = re.compile("shape|stride|dim|size", re.IGNORECASE)
@@ -433,6 +436,14 @@ class LaunchRoles:
             return None
         return evaluated({"it": parse(number.text)}, constant_values(self.file)).get("it")
 
+    def transposed_tensor(self, parameter: str) -> re.Match[str] | None:
+        """Return `b.t()`, with what follows, if a kernel gets that of a tensor; None otherwise."""
+        node = self.passed(parameter)
+        made_from = self.function.first_values.get(first_name(node))
+        return _TRANSPOSED_TENSOR.match(text_of(node)) or (
+            _TRANSPOSED_TENSOR.match(text_of(made_from)) if made_from else None
+        )
+
     def role_of_tensor_size(self, name: str) -> str:
         """Return the role of a name for `A.size(0)` of a PyTorch tensor; empty for other names."""
         value = self.function.first_values.get(name)
@@ -573,10 +584,12 @@ class LaunchRoles:
         return evidence_in(body, uses, self.columns)
 
     def _is_passed_transposed(self, letter: str) -> bool:
-        """Return whether a program in Python or a name says that a kernel gets A or B transposed."""
+        """Return whether Python, a tensor or a name says that a kernel gets A or B transposed."""
         parameter = next(name for name, each in self.letters.items() if each == letter)
         passed, place = passed_by(self.function), self.kernel.parameter_names.index(parameter)
         if passed and place < len(passed.kinds) and passed.kinds[place].startswith(("transposed", "view")):
+            return True
+        if self.transposed_tensor(parameter):
             return True
         names = (self.kernel.name, parameter, text_of(self.passed(parameter)))
         short = rf"{letter}_?[tT]$|(?:^|_){letter.lower()}(?:_t|T)$"  # `B_t`, `matBT`, `d_bT`, and not `mat`

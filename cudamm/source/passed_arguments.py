@@ -135,8 +135,13 @@ def _of_view(
         return ""
     base = re.sub(r"\.(T|t\(\)|transpose\(\))$", "", text)
     copied = f"{text}.contiguous()" if text.endswith(".t()") else f"np.ascontiguousarray({text})"
+    return view_mistake(text, base, kernel, copied)
+
+
+def view_mistake(view: str, base: str, kernel: str, copied: str) -> str:
+    """Return what is wrong with a transposed view, with the copy of it that a kernel needs."""
     return (
-        f"{text} is a view of the memory of {base}, which is not transposed, and {kernel} reads it as "
+        f"{view} is a view of the memory of {base}, which is not transposed, and {kernel} reads it as "
         f"transposed: pass a copy, {copied}"
     )
 

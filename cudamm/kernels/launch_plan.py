@@ -204,8 +204,8 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
     Raises:
         UsageError: an expression of the header has no valid value for this shape.
         RequirementError: a condition that the variant requires does not hold.
-        KernelError: the grid is empty, the program's block is too large, or the program passes elements of
-            another type than the kernel takes.
+        KernelError: the grid is empty, the program's block is too large, or the program passes
+            something that the kernel does not take.
     """
     method = variant.method
     if method.type_conflict:

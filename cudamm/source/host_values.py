@@ -58,6 +58,10 @@ class HostArray:
     is_zero: bool = False  # whether the program fills it with zeros
     name: str = ""  # of the variable that has it; empty if none has
     dtype: str = field(default="", compare=False)  # of its elements, as in `DTYPES`; empty if not known
+    is_numpy: bool = field(default=False, compare=False)  # whether it is certainly an array of NumPy itself
+    is_row_major: bool = field(default=False, compare=False)  # whether it certainly lies row by row
+    is_transposed: bool = field(default=False, compare=False)  # whether it is another array transposed
+    view: str = field(default="", compare=False)  # such as `B.T`, if its memory is that of `B`, row by row
 
 
 DTYPES = {
@@ -277,6 +281,7 @@ def combined(a: HostNumber | None, sign: ast.AST, b: HostNumber | None) -> HostN
     if a is None or b is None or not text:
         return None
     value, is_whole = None, a.is_whole and b.is_whole
+    dtype = _dtype_of_result(a, sign, b)
     if isinstance(sign, ast.Pow | ast.LShift) and not (
         abs(a.value or 0) <= 1 << 20 and 0 <= (b.value or 0) <= 62
     ):
@@ -286,12 +291,20 @@ def combined(a: HostNumber | None, sign: ast.AST, b: HostNumber | None) -> HostN
             value = _usable(compute(a.value, b.value))
     match sign:
         case ast.Pow():
-            return HostNumber(str(value), value, is_whole) if value is not None else None
+            return HostNumber(str(value), value, is_whole, dtype) if value is not None else None
         case ast.Div():
-            return HostNumber(f"((double)({a.text}) / {b.text})", value, False)
+            return HostNumber(f"((double)({a.text}) / {b.text})", value, False, dtype)
         case ast.FloorDiv() if not is_whole:
-            return HostNumber(f"floor({a.text} / {b.text})", value, False)
-    return HostNumber(f"({a.text} {text} {b.text})", value, is_whole)
+            return HostNumber(f"floor({a.text} / {b.text})", value, False, dtype)
+    return HostNumber(f"({a.text} {text} {b.text})", value, is_whole, dtype)
+
+
+def _dtype_of_result(a: HostNumber, sign: ast.AST, b: HostNumber) -> str:
+    """Return the type of the result of an operation on Python's own numbers; empty for others."""
+    dtypes = {a.dtype, b.dtype}
+    if isinstance(sign, ast.cmpop) or not dtypes <= {"int", "float"}:
+        return ""
+    return "int" if dtypes == {"int"} and not isinstance(sign, ast.Div) else "float"
 
 
 def _usable(value: float) -> int | float | None:
@@ -302,7 +315,8 @@ def _usable(value: float) -> int | float | None:
 def constant(number: float) -> HostNumber | None:
     """Return a number that the program's text has; None if it is too large."""
     value = _usable(number)
-    return None if value is None else HostNumber(str(value), value, isinstance(value, int))
+    whole = isinstance(value, int)
+    return None if value is None else HostNumber(str(value), value, whole, "int" if whole else "float")
 
 
 def rounded_up(number: HostNumber | None, step: HostNumber | None) -> HostNumber | None:
@@ -312,7 +326,8 @@ def rounded_up(number: HostNumber | None, step: HostNumber | None) -> HostNumber
     value = None
     if isinstance(number.value, int) and isinstance(step.value, int) and step.value:
         value = -(-number.value // step.value)
-    return HostNumber(f"(({number.text} + {step.text} - 1) / {step.text})", value)
+    dtype = "int" if number.dtype == step.dtype == "int" else ""
+    return HostNumber(f"(({number.text} + {step.text} - 1) / {step.text})", value, dtype=dtype)
 
 
 def truth(value: Value) -> bool | None:
@@ -331,7 +346,11 @@ def truth(value: Value) -> bool | None:
 
 def chosen(test: Value, then: Value, other: Value) -> Value | None:
     """Return `then if test else other`, of a test that is not decided; None if the value is not known."""
-    if isinstance(then, HostArray) and isinstance(other, HostArray) and then.dtype != other.dtype:
+    if isinstance(then, HostArray) and isinstance(other, HostArray):
+        is_numpy, view = then.is_numpy and other.is_numpy, then.view if then.view == other.view else ""
+        is_transposed = then.is_transposed and other.is_transposed
+        then = replace(then, is_numpy=is_numpy, is_row_major=False, is_transposed=is_transposed, view=view)
+    if isinstance(then, HostArray | HostNumber) and then.dtype != getattr(other, "dtype", then.dtype):
         then = replace(then, dtype="")
     if then == other or other is NOTHING:
         return then

@@ -31,6 +31,7 @@ from cudamm.source.matrix_roles import (
     roles_in_name,
 )
 from cudamm.source.parsed_source import all_of, text_of
+from cudamm.source.passed_arguments import passed_by
 from cudamm.source.program_values import callers_of, own_value, template_parameters
 from cudamm.source.simplified_expression import ROLES
 from cudamm.source.wmma_use import WmmaUse, wmma_use
@@ -55,6 +56,9 @@ _SMALLEST_SIZE = 16
 
 _TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
 """The flat name of `A.size(0)` and `A.sizes()[0]`, with the tensor and the dimension."""
+_TRANSPOSED_TENSOR = re.compile(
+    r"(?P<view>(?P<base>\w+)\.(?:t\(\)|mT\(\)|transpose\((?:0, ?1|1, ?0|-2, ?-1|-1, ?-2)\)))(?P<copy>\.\w+)?"
+)
 _WHOLE = re.compile(r"\b(int|unsigned|long|short|u?int\d+_t|size_t|ptrdiff_t)\b")
 
 _ARRAY_OF_SIZES = re.compile("shape|stride|dim|size", re.IGNORECASE)
@@ -432,6 +436,14 @@ class LaunchRoles:
             return None
         return evaluated({"it": parse(number.text)}, constant_values(self.file)).get("it")
 
+    def transposed_tensor(self, parameter: str) -> re.Match[str] | None:
+        """Return `b.t()`, with what follows, if a kernel gets that of a tensor; None otherwise."""
+        node = self.passed(parameter)
+        made_from = self.function.first_values.get(first_name(node))
+        return _TRANSPOSED_TENSOR.match(text_of(node)) or (
+            _TRANSPOSED_TENSOR.match(text_of(made_from)) if made_from else None
+        )
+
     def role_of_tensor_size(self, name: str) -> str:
         """Return the role of a name for `A.size(0)` of a PyTorch tensor; empty for other names."""
         value = self.function.first_values.get(name)
@@ -565,14 +577,20 @@ class LaunchRoles:
         else:
             passed = {letter: first_name(self.passed(name)) for name, letter in self.letters.items()}
             at = self.statement.node
-            self.columns = frozenset(x for x in reads_by_column(a, b, c) if self._is_named_transposed(x)) | {
+            by_column = reads_by_column(a, b, c)
+            self.columns = frozenset(x for x in by_column if self._is_passed_transposed(x)) | {
                 x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)
             }
         return evidence_in(body, uses, self.columns)
 
-    def _is_named_transposed(self, letter: str) -> bool:
-        """Return whether the name of a kernel, or of what it gets for A or B, says that it is transposed."""
+    def _is_passed_transposed(self, letter: str) -> bool:
+        """Return whether Python, a tensor or a name says that a kernel gets A or B transposed."""
         parameter = next(name for name, each in self.letters.items() if each == letter)
+        passed, place = passed_by(self.function), self.kernel.parameter_names.index(parameter)
+        if passed and place < len(passed.kinds) and passed.kinds[place].startswith(("transposed", "view")):
+            return True
+        if self.transposed_tensor(parameter):
+            return True
         names = (self.kernel.name, parameter, text_of(self.passed(parameter)))
         short = rf"{letter}_?[tT]$|(?:^|_){letter.lower()}(?:_t|T)$"  # `B_t`, `matBT`, `d_bT`, and not `mat`
         return any(re.search(r"transp|col_?maj", n, re.IGNORECASE) or re.search(short, n) for n in names)

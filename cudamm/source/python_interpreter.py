@@ -46,6 +46,8 @@ from cudamm.source.python_library import (
     library_value,
     method_value,
     module_of,
+    transposed,
+    whole_extents,
 )
 from cudamm.source.python_text import (
     LONGEST_TEXT,
@@ -53,6 +55,7 @@ from cudamm.source.python_text import (
     KernelText,
     braced,
     filled,
+    is_certainly_python_3,
     lines_of_literal,
     plain,
 )
@@ -91,6 +94,7 @@ class Interpreter:
         self.calls: list[Call] = []  # of libraries
         self.decorated: list[tuple[FunctionNode, str]] = []  # functions, with the names of their decorators
         self._lines, self._read, self._is_python_2 = program.split("\n"), read, is_python_2
+        self._is_python_3 = False  # whether that is certain
         self._frames = [Frame()]
         self._instances: list[Instance] = []
         self._functions: list[tuple[Function, Class | None]] = []  # with the classes of methods
@@ -100,6 +104,7 @@ class Interpreter:
 
     def run(self, tree: ast.Module) -> None:
         """Follow the program, then the functions that it does not call."""
+        self._is_python_3 = not self._is_python_2 and is_certainly_python_3(tree)
         self._block(tree.body)
         for function, of in self._functions:  # which following them extends
             if function.node not in self._entered:
@@ -405,11 +410,17 @@ class Interpreter:
             case HostArray(), ast.MatMult(), _:
                 return HostArray()
             case (HostArray() as array, _, other) | (other, _, HostArray() as array):
-                return replace(array, is_zero=False, name="", dtype=common_dtype(array, other))
+                both = other if isinstance(other, HostArray) else array
+                made = replace(array, is_zero=False, name="", dtype=common_dtype(array, other), view="")
+                made.is_transposed = False
+                is_row_major = array.is_row_major and both.is_row_major and array.shape == both.shape
+                return replace(made, is_numpy=array.is_numpy and both.is_numpy, is_row_major=is_row_major)
         a, b = self.variables.number(left), self.variables.number(right)
         if self._is_python_2 and isinstance(sign, ast.Div) and a and b and a.is_whole and b.is_whole:
             sign = ast.FloorDiv()
-        return combined(a, sign, b)
+        result = combined(a, sign, b)
+        is_known = self._is_python_3 or not isinstance(sign, ast.Div) or not a or a.dtype != "int"
+        return result if is_known or result is None else replace(result, dtype="")
 
     def _unary(self, node: ast.UnaryOp) -> Value | None:
         match node:
@@ -463,7 +474,7 @@ class Interpreter:
         if name in ("shape", "size", "nbytes", "itemsize") and isinstance(owner, HostArray | Unknown):
             return self._of_array(owner, name)
         if name == "T" and isinstance(owner, HostArray):
-            return replace(owner, shape=owner.shape[::-1] if owner.shape else None)
+            return transposed(owner, f"{owner.name or 'the array'}.T")
         call = Call(name, owner, [], {}, 0, self.variables)
         same = method_value(call) if isinstance(owner, HostArray | Unknown) else None
         named = Unknown(f"{owner.name}.{name}") if isinstance(owner, Unknown) and owner.name else None
@@ -474,7 +485,7 @@ class Interpreter:
         if name == "itemsize":
             return HostNumber("sizeof(float)")
         if name == "shape" or shape is None or isinstance(array, Unknown):
-            return shape if name == "shape" else None
+            return (shape and whole_extents(shape)) if name == "shape" else None
         factors = [*shape, HostNumber("sizeof(float)")] if name == "nbytes" else shape
         total: HostNumber | None = factors[0]
         for factor in factors[1:]:
@@ -531,7 +542,11 @@ class Interpreter:
                     if isinstance(each, KernelText)
                 ]
                 option = "".join(names[-1:]).lstrip("-").replace("-", "_")
-                self._options[option] = self.variables.named(option, keywords.get("default", FOR_USER))
+                default = keywords.get("default", FOR_USER)
+                is_sure = isinstance(default, HostNumber) and keywords.get("type") == Library(default.dtype)
+                if isinstance(default, HostNumber) and not is_sure:
+                    default = replace(default, dtype="")
+                self._options[option] = self.variables.named(option, default)
             case "parse_args", _:
                 return Instance(None, self._options)
         self.calls.append(call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cudamm.source.c_text import LAUNCHER
 from cudamm.source.host_values import (
@@ -17,6 +17,7 @@ from cudamm.source.host_values import (
     Variables,
     cpp_name,
 )
+from cudamm.source.passed_arguments import CUPY, PREPARED, PYCUDA, Passed
 from cudamm.source.python_library import Call
 from cudamm.source.python_text import HostNumber
 
@@ -31,6 +32,13 @@ class Launch:
     kernel: Kernel
     line: int
     code: str
+    passed: Passed
+
+    def of_only_kernel(self, name: str) -> Launch:
+        """Return the launch as one of the only kernel of its text, which lacks the one that it names."""
+        lacking = f"the text has no kernel {self.kernel.name}, but {name}: name that one"
+        code = self.code.replace(f"{self.kernel.name}<<<", f"{name}<<<")
+        return replace(self, code=code, passed=replace(self.passed, mistake=lacking))
 
     def function(self, variables: Variables, linked: Mapping[str, str], defined: Mapping[str, str]) -> str:
         """Return the C++ function with the launch, and with the variables that it needs.
@@ -58,7 +66,7 @@ class Launch:
             if str(number.value) != defined.get(name, "").strip("()")
         ]
         parameters = ", ".join(f"{kind} {name}" for name, kind in unknown.items())
-        return f"void {LAUNCHER}({parameters}) {{ {' '.join(declared)} {self.code} }}"
+        return f"void {LAUNCHER}({parameters}) {{ {self.passed.code()} {' '.join(declared)} {self.code} }}"
 
 
 def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | None:
@@ -69,17 +77,17 @@ def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | N
         call: the call.
         frames: of the functions that run, with what the program asserts.
     """
-    given, keywords, shared = call.arguments, call.keywords, None
+    given, keywords, shared, library = call.arguments, call.keywords, None, PYCUDA
     parts = dict(zip(("grid", "block", "args", "shared_mem"), given, strict=False)) | keywords
     if call.name in _PREPARED and len(given) > 1:
         grid, block = given[0], given[1]
-        arguments, shared = given[_PREPARED[call.name] :], keywords.get("shared_size")
+        arguments, shared, library = given[_PREPARED[call.name] :], keywords.get("shared_size"), PREPARED
     elif "block" in keywords and "args" not in keywords:
         grid, block, shared = keywords.get("grid"), keywords["block"], keywords.get("shared")
         arguments = given
     elif call.owner is not kernel and "block" in parts and isinstance(parts.get("args"), tuple):
         grid, block, shared = parts.get("grid"), parts["block"], parts.get("shared_mem")
-        arguments = list(parts["args"])  # type: ignore[call-overload]
+        arguments, library = list(parts["args"]), CUPY  # type: ignore[call-overload]
     else:
         return None
     configuration = [_extents(grid, call.variables, "grid"), _extents(block, call.variables, "block")]
@@ -90,7 +98,36 @@ def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | N
     launched = f"{kernel.name}<<<{', '.join(configuration)}>>>({texts});"
     conditions = [text for frame in frames for text in frame.conditions]
     code = " ".join([*dict.fromkeys(conditions), *_allocations(arguments), launched])
-    return Launch(kernel, call.line, code)
+    mistake = _mistake_of_extents(library, grid, "grid") or _mistake_of_extents(library, block, "block")
+    return Launch(kernel, call.line, code, Passed(library, [*map(_kind, arguments)], mistake))
+
+
+def _mistake_of_extents(library: str, value: Value, what: str) -> str:
+    """Return what is wrong with a grid or a block; empty if nothing is certainly wrong."""
+    extents = value if isinstance(value, tuple) else ()
+    for extent in extents:
+        if isinstance(extent, HostNumber) and extent.dtype.startswith("float"):
+            quotient = re.fullmatch(r"\(\(double\)\((\w+)\) / (\w+)\)", extent.text)
+            example = f", such as ({quotient[1]} + {quotient[2]} - 1) // {quotient[2]}" if quotient else ""
+            return f"the {what} has a float, and has to be whole numbers (TypeError): divide with //{example}"
+    if library != CUPY and what == "block" and len(extents) in (1, 2):
+        numbers = [str(each.value) for each in extents if isinstance(each, HostNumber) and each.value]
+        example = f": ({', '.join([*numbers, '1', '1'][:3])})" if len(numbers) == len(extents) else ""
+        return f"the block has {len(extents)} numbers, and has to have 3 for PyCUDA{example}"
+    return ""
+
+
+def _kind(value: Value) -> str:
+    """Return the kind of an argument, as `Passed` has it."""
+    match value:
+        case HostNumber(dtype=dtype):
+            return f"{dtype}=0" if dtype and value.value == 0 else dtype
+        case HostArray(view=view) if view and value.shape and len(value.shape) == 2:
+            columns, rows = (number.text for number in value.shape)
+            return f"view {view}, {rows}, {columns}"
+        case HostArray():
+            return "numpy" if value.is_numpy else "transposed" if value.is_transposed else "array"
+    return ""
 
 
 def _extents(value: Value, variables: Variables, what: str) -> str:

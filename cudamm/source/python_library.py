@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import posixpath
 import re
@@ -20,6 +21,7 @@ from cudamm.source.host_values import (
     Unknown,
     Value,
     Variables,
+    combined,
     constant,
     dtype_of,
     rounded_up,
@@ -41,6 +43,8 @@ _WORDS = """
 same array asarray ascontiguousarray asfortranarray asanyarray to_gpu to_gpu_async to_device In Out InOut
 same astype copy get set data_ptr contiguous cuda to float half double bfloat16 gpudata data ptr ravel flatten
 same from_numpy tensor squeeze view
+view astype In InOut to_gpu to_gpu_async to_device array asarray asanyarray from_numpy tensor cuda to
+view float half double bfloat16 gpudata data ptr data_ptr
 given In Out InOut to_gpu to_device asarray
 made zeros empty ones full rand randn random random_sample standard_normal eye identity uniform normal randint
 typed zeros empty ones array asarray ascontiguousarray asfortranarray asanyarray
@@ -54,8 +58,9 @@ path abspath realpath expanduser Path resolve absolute str fspath open
 _KINDS = {(line.partition(" ")[0], name) for line in _WORDS.splitlines() for name in line.split()[1:]}
 """What functions, methods and attributes of these names return, wherever they are.
 
-The `same` array, also if the array is not known but `given` to a kernel; an array `made` of a shape, or
-`typed` by its second argument; a `whole` or `real` number; the same `text`; the same `path`.
+The `same` array, also if the array is not known but `given` to a kernel; the `view` that a transposed array
+is also in the result; an array `made` of a shape, or `typed` by its second argument; a `whole` or `real`
+number; the same `text`; the same `path`.
 """
 
 _DIVISION = re.compile(r"ceil_?div|div_?ceil|cdiv|div_?up|iceil", re.IGNORECASE)
@@ -160,19 +165,48 @@ def folder_of(path: str) -> str:
 def _array_method(owner: HostArray | Unknown, call: Call) -> Value | None:
     if call.name == "size":  # of a tensor
         shape, index = call.variables.shape_of(owner), call.argument(0, "dim")
+        shape = None if shape is None else whole_extents(shape)
         return shape if index is None else element(shape, index)
+    if call.name in ("t", "transpose") and isinstance(owner, HostArray) and not call.arguments:
+        return transposed(owner, f"{owner.name or 'the array'}.{call.name}()")
     if call.name == "reshape":
         return replace(owner, shape=_shape(call)) if isinstance(owner, HostArray) else HostArray(_shape(call))
     if call.name == "fill" and isinstance(owner, HostArray):
         owner.is_zero = is_zero(call.first)
     if ("same", call.name) not in _KINDS or not isinstance(owner, HostArray):
         return owner if ("same", call.name) in _KINDS else None
+    owner = _viewed(owner, call.name)
     is_place = isinstance(call.first, KernelText) and str(call.first).startswith(("cuda", "cpu"))
     if call.name in ("float", "half", "double", "bfloat16"):  # of a tensor
         return replace(owner, dtype=dtype_of(Library(f"torch.{call.name}")))
     if "dtype" in call.keywords or (call.name in ("astype", "to", "view") and not is_place):
         return replace(owner, dtype=dtype_of(call.argument(0, "dtype")))
     return owner
+
+
+def whole_extents(shape: tuple[HostNumber, ...]) -> tuple[HostNumber, ...]:
+    """Return extents as a program gets them of an array, which are numbers of Python."""
+    return tuple(replace(extent, dtype="int") for extent in shape)
+
+
+def transposed(array: HostArray, view: str) -> HostArray:
+    """Return an array transposed; the result has the same memory.
+
+    Args:
+        array: the array.
+        view: the program's words for the result.
+    """
+    shape = array.shape[::-1] if array.shape else None
+    is_view = array.is_row_major and not array.view
+    made = replace(array, shape=shape, is_transposed=not array.is_transposed)
+    return replace(made, is_row_major=bool(array.view), view=view if is_view else "")
+
+
+def _viewed(array: HostArray, name: str) -> HostArray:
+    """Return what a function or method makes of an array, as far as it is about the order in memory."""
+    is_kept = not array.view or ("view", name) in _KINDS
+    is_row_major = array.is_row_major and name != "asfortranarray"
+    return replace(array, view=array.view if is_kept else "", is_row_major=is_row_major)
 
 
 def is_zero(value: Value) -> bool:
@@ -221,16 +255,31 @@ def _array(call: Call) -> HostArray | Unknown | None:
         return HostArray(size_bytes=call.variables.number(first))
     if {("same", name), ("real", name)} & _KINDS and isinstance(first, HostArray):
         dtype = dtype_of(Library(name)) if ("real", name) in _KINDS else _dtype(call, first.dtype)
+        first = replace(_viewed(first, name), is_numpy=first.is_numpy and _is_numpy(call))
         return replace(first, is_zero=first.is_zero and name != "Out", dtype=dtype)
+    if name in ("t", "transpose") and isinstance(first, HostArray) and len(call.arguments) == 1:
+        return transposed(first, f"{first.name or 'the array'}.T")
     if ("given", name) in _KINDS and isinstance(first, Unknown | Library):
         return first if isinstance(first, Unknown) else Unknown(first.path)
     if name.endswith("_like") and isinstance(first, HostArray | Unknown):
         dtype = _dtype(call, first.dtype if isinstance(first, HostArray) else "")
-        return HostArray(call.variables.shape_of(first), is_zero=name == "zeros_like", dtype=dtype)
-    if ("made", name) in _KINDS:
-        return HostArray(_shape(call), is_zero=name.endswith("zeros"), dtype=_dtype(call, _usual_dtype(call)))
-    is_array = name in ("array", "tensor", "arange", "linspace")
-    return HostArray(dtype=_dtype(call, "")) if is_array else None
+        made = HostArray(call.variables.shape_of(first), is_zero=name == "zeros_like", dtype=dtype)
+    elif ("made", name) in _KINDS:
+        made = HostArray(_shape(call), is_zero=name.endswith("zeros"), dtype=_dtype(call, _usual_dtype(call)))
+        made.is_row_major = "order" not in call.keywords
+    elif name in ("array", "tensor", "arange", "linspace"):
+        made = HostArray(dtype=_dtype(call, ""))
+    else:
+        return None
+    made.is_numpy = _is_numpy(call)
+    return made
+
+
+def _is_numpy(call: Call) -> bool:
+    """Return whether a function is certainly one of NumPy itself."""
+    if isinstance(call.owner, Unknown):
+        return re.match(r"(np|numpy)\.random\.(default_rng|RandomState)\(", call.owner.what) is not None
+    return isinstance(call.owner, Library) and call.owner.path.partition(".")[0] == "numpy"
 
 
 def _dtype(call: Call, usual: str) -> str:
@@ -277,19 +326,44 @@ def _number(call: Call) -> HostNumber | None:
     if len(numbers) != 1:
         return None
     value = first.value
+    first = replace(first, dtype=_dtype_of_number(call))
     is_whole = ("whole", name) in _KINDS
     if is_whole or name in ("ceil", "floor"):
         rounded: Callable[[float], int] = {"ceil": math.ceil, "floor": math.floor}.get(name, int)
         text = f"(int)({first.text})" if is_whole else f"(int){name}({first.text})"
-        return first if first.is_whole else HostNumber(text, None if value is None else rounded(value))
+        known = None if value is None else rounded(value)
+        return first if first.is_whole else HostNumber(text, known, dtype=first.dtype)
     return replace(first, is_whole=False) if ("real", name) in _KINDS else None
+
+
+def _dtype_of_number(call: Call) -> str:
+    """Return the type of the number that a function of Python or NumPy returns; empty for others."""
+    library = call.owner.path.partition(".")[0] if isinstance(call.owner, Library) else ""
+    if call.name in ("ceil", "floor"):
+        return {"math": "int", "numpy": "float64"}.get(library, "")
+    if call.owner is not None and library not in ("numpy", "cupy"):
+        return ""
+    if call.name in ("int", "float"):
+        return call.name
+    usual = {"int_": "int64", "intp": "int64", "intc": "int32", "uintc": "uint32", "single": "float32"}
+    name = usual.get(call.name, "float64" if call.name == "double" else call.name)
+    return name if re.fullmatch(r"(u?int|float)\d+", name) else ""
+
+
+def _divided(call: Call) -> tuple[HostNumber, HostNumber] | None:
+    """Return the quotient and the remainder of `divmod`."""
+    numbers = call.numbers()
+    if len(numbers) != 2:
+        return None
+    quotient, rest = (combined(numbers[0], sign, numbers[1]) for sign in (ast.FloorDiv(), ast.Mod()))
+    return (quotient, rest) if quotient and rest else None
 
 
 def _length(call: Call) -> HostNumber | None:
     if call.first == Library("sys.argv"):
         return HostNumber("argc")
     if isinstance(call.first, HostArray) and call.first.shape:
-        return call.first.shape[0]
+        return whole_extents(call.first.shape)[0]
     return constant(len(call.first)) if isinstance(call.first, tuple) else None
 
 
@@ -319,7 +393,7 @@ MOST_ELEMENTS = 8
 """Number of elements of a list or a range up to which a loop over it is followed element by element."""
 
 _TABLE: dict[str, Callable[[Call], Value | None]] = {
-    "len": _length, "range": _counted, "enumerate": _enumerated,
+    "len": _length, "divmod": _divided, "range": _counted, "enumerate": _enumerated,
     "dict": lambda call: None if call.arguments else dict(call.keywords),
     "tuple": lambda call: call.first if isinstance(call.first, tuple) else None,
     "list": lambda call: call.first if isinstance(call.first, tuple) else None,

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cudamm.errors import UsageError
-from cudamm.source.c_text import function_of, kernels_in
-from cudamm.source.host_values import Module, Unknown
+from cudamm.source.c_text import function_of, kernels_in, without_comments
+from cudamm.source.host_values import Kernel, Module, Unknown
 from cudamm.source.input_file import read_input
 from cudamm.source.python_interpreter import Interpreter
 from cudamm.source.python_text import (
@@ -113,7 +113,12 @@ class _Program:
         kernels = {name for text in texts for name in kernels_in(str(text))}
         for launches in sorted(self.followed.launches.values(), key=lambda of_call: of_call[0].line):
             kernel = launches[0].kernel
-            if function_of(kernel.name) in kernels and str(kernel.module.source) in map(str, texts):
+            if str(kernel.module.source) not in map(str, texts):
+                continue
+            instead = _only_kernel(kernel)
+            if instead:
+                launches = [launch.of_only_kernel(instead) for launch in launches]
+            if instead or function_of(kernel.name) in kernels:
                 code = " ".join(
                     launch.function(self.followed.variables, linked, defined) for launch in launches
                 )
@@ -134,7 +139,7 @@ class _Program:
                 for text, module in texts.items()
                 if not any(text != other and text in other for other in texts)
             }
-        known = [module for module in made.values() if _has_kernels(module)]
+        known = [module for module in reversed(made.values()) if _has_kernels(module)]
         unknown = [module for module in self.followed.modules if isinstance(module.text, Unknown)]
         if not known and unknown:
             what = getattr(unknown[0].text, "what", "")
@@ -168,6 +173,7 @@ class _Program:
         Raises:
             UsageError: several modules define the same names, and no kernel is chosen.
         """
+        modules = _without_later_numbers(modules)
         with_entry = [module for module in modules if entry in kernels_in(str(module.text))]
         if len(with_entry) > 1:
             lines = " and ".join(str(module.line) for module in with_entry)
@@ -190,7 +196,7 @@ class _Program:
                     cure = "put the one to look at into a .cu file"
                 raise UsageError(f"{self.path} compiles several texts that each define {clash}: {cure}")
             seen |= own
-        return list(modules)
+        return modules
 
     def _refuse(self) -> None:
         """Raise UsageError with the kind of kernels that the program has instead of text."""
@@ -211,6 +217,27 @@ class _Program:
             f"{self.path} contains no CUDA kernel as text (SourceModule, RawKernel, RawModule, load_inline): "
             "name the .py or .cu file with the kernel"
         )
+
+
+def _without_later_numbers(modules: Sequence[Module]) -> list[Module]:
+    """Return modules without those of a loop that differ from an earlier one only in numbers."""
+    first: dict[tuple[int, str], Module] = {}
+    for module in modules:
+        first.setdefault((module.line, re.sub(r"\d+", "0", str(module.text))), module)
+    return list(first.values())
+
+
+def _only_kernel(kernel: Kernel) -> str:
+    """Return the kernel of a text of which the program wants another one, which the text certainly lacks.
+
+    Empty if the text may have it.
+    """
+    text, found = str(kernel.module.source), kernels_in(str(kernel.module.source))
+    is_plain = re.fullmatch(r"[A-Za-z]\w*", kernel.name) and not re.search(
+        r"##|^[ \t]*#[ \t]*include[ \t]*\"", text, re.M
+    )
+    is_lacking = is_plain and not re.search(rf"\b{kernel.name}\b", without_comments(text))
+    return next(iter(found)) if is_lacking and len(found) == 1 else ""
 
 
 def _has_kernels(module: Module) -> bool:

@@ -7,7 +7,7 @@ import itertools
 import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cudamm.source.c_text import without_comments
 from cudamm.source.included_files import line_directive
@@ -42,6 +42,9 @@ class HostNumber:
     text: str  # C++ for it, over the variables of the program
     value: int | float | None = None  # unless the program's user chooses another; None if not known
     is_whole: bool = True  # False for floating-point numbers
+    dtype: str = field(
+        default="", compare=False
+    )  # `int` or `float` of Python, or NumPy's; empty if not known
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,24 @@ def braced(value: object, specification: str, name: str = "") -> str:
     return _inserted_text(
         value, "" if specification in ("d", "s") else specification, "" if name.isdigit() else name
     )
+
+
+def is_certainly_python_3(tree: ast.Module) -> bool:
+    """Return whether a program has what Python 2 has not, or the division of Python 3."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.JoinedStr() | ast.AnnAssign() | ast.NamedExpr() | ast.MatMult() | ast.Nonlocal():
+                return True
+            case ast.arg(annotation=ast.expr()) | ast.arguments(kwonlyargs=[_, *_]):
+                return True
+            case ast.ImportFrom(module="__future__", names=names):
+                if any(each.name == "division" for each in names):
+                    return True
+            case ast.Call(func=ast.Name(id="print")) if node.keywords or len(node.args) != 1:
+                return True
+            case ast.Call(func=ast.Attribute(attr="default_rng")):  # of a NumPy for Python 3 only
+                return True
+    return False
 
 
 def lines_of_literal(node: ast.expr, lines: Sequence[str]) -> list[int]:

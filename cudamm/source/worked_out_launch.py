@@ -27,6 +27,7 @@ from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
 from cudamm.source.parsed_source import all_of, place_of, text_of
+from cudamm.source.passed_arguments import mistake_of, passed_by, view_mistake
 from cudamm.source.program_values import (
     class_argument,
     is_chosen_by_user,
@@ -65,7 +66,8 @@ class WorkedOutLaunch:
         suggestion: arguments, threads and a grid that may fit the kernel.
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
-        type_conflict: which array has elements of another type than the kernel takes; empty for none.
+        type_conflict: what the program certainly passes in a way that the kernel does not take, such as
+            elements of another type; empty for none.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -219,10 +221,15 @@ class _Launch:
         )
 
     def _type_conflict(self) -> str:
-        """Return which array of a Python program has elements of another type than the kernel's parameter."""
+        """Return what a program passes that the kernel does not take, with the cure."""
         if self.function.name != LAUNCHER:
-            return ""  # a compiler has compared the types
-        given = self.statement.arguments
+            return self._viewed_tensor()  # a compiler has compared the types
+        given, letters, from_python = self.statement.arguments, self.found.letters, passed_by(self.function)
+        if from_python:
+            columns, roles = self.found.columns, self.found.roles
+            mistake = mistake_of(from_python, self.kernel, given, letters, columns, roles)
+            if mistake:
+                return mistake
         for name, parameter, argument in zip(
             self.kernel.parameter_names, self.kernel.parameters, given, strict=False
         ):
@@ -234,7 +241,28 @@ class _Launch:
             if is_known and not {passed, declared} <= {"int", "long"}:
                 array = f"the array {text_of(argument)} has elements of the type {dtypes[passed]}"
                 cure = f"convert it, as with astype(np.{dtypes[declared]})"
+                if letters.get(name) == "C":
+                    cure = f"make it with dtype=np.{dtypes[declared]}"
                 return f"{array}, and {self.kernel.name} takes “{declared} *{name}”: {cure}"
+        return ""
+
+    def _viewed_tensor(self) -> str:
+        """Return which tensor a kernel gets that shares the memory of one that is not transposed."""
+        sizes = {re.sub(r"\W", "", text_of(self.function.values.get(size))): roles
+                 for size, roles in self.found.roles.items()}  # fmt: skip
+        for name, letter in self.found.letters.items():
+            found = self.found.transposed_tensor(name) if letter in self.found.columns else None
+            if found is None or found["copy"] not in (None, ".data_ptr", ".data", ".const_data_ptr"):
+                continue
+            known = [
+                role in sizes[f"{found['base']}size{axis}"]
+                for axis, role in enumerate(DIMENSIONS[letter])
+                if f"{found['base']}size{axis}" in sizes
+            ]
+            if known and all(known):
+                return view_mistake(
+                    found["view"], found["base"], self.kernel.name, f"{found['view']}.contiguous()"
+                )
         return ""
 
     def _program_size(self) -> tuple[int, int, int] | None:
@@ -464,7 +492,7 @@ class _Launch:
             full = [self._text(number, f"{key}: {text_of(node)}") for number in numbers]
             texts = [self._simplified(text) for text in full]
             if key == "grid":
-                texts = self._over_sizes(texts, block_texts)
+                texts = self._over_sizes(texts, block_texts, full)
                 # `ceil(N / 16)` of whole numbers rounds down although its author wants to round up.
                 pairs = zip(texts, full, strict=True)
                 self.rounded_down = [
@@ -502,8 +530,12 @@ class _Launch:
                 arguments.append("0")
         return {"args": ", ".join(arguments)}
 
-    def _over_sizes(self, grid: Sequence[str], block: Sequence[str]) -> list[str]:
-        """Return `N // 16` for a grid of 64 blocks of 16 threads in a program whose N is 1024."""
+    def _over_sizes(self, grid: Sequence[str], block: Sequence[str], full: Sequence[str]) -> list[str]:
+        """Return `N // 16` for a grid of 64 blocks of 16 threads in a program whose N is 1024.
+
+        Args:
+            full: the extents of the grid as the program computes them.
+        """
         found = list(grid)
         values = constant_values(self.file)
         for axis, role in enumerate(self.found.roles_of_axes()):
@@ -513,7 +545,9 @@ class _Launch:
             blocks, threads = (values_for(each[axis], [values]) for each in (grid, block))
             is_plain = parse(grid[axis]).names.isdisjoint(ROLES)
             if is_plain and blocks and threads and blocks[0] * threads[0] == self.found.own_size(size):
-                found[axis] = f"{role} // {bracketed(block[axis])}"
+                is_rounded_up = "ceil(" in full[axis]  # as in `ceil(56 / 8)`
+                form = "ceil({} / {})" if is_rounded_up else "{} // {}"
+                found[axis] = form.format(role, bracketed(block[axis]))
         return found
 
     def _is_empty(self, extent: str) -> bool:

@@ -1,0 +1,200 @@
+"""What is certainly wrong with the arguments, the grid and the block of a launch in Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from cudamm.source.c_definitions import Function
+from cudamm.source.c_text import LAUNCHER
+from cudamm.source.matrix_roles import DIMENSIONS
+from cudamm.source.parsed_source import all_of, text_of
+
+PASSED = "passed_from_python"
+"""The variable of the C++ function of a launch whose text says what the Python program passes."""
+
+PYCUDA, PREPARED, CUPY = "pycuda", "prepared", "cupy"
+"""Who launches: PyCUDA, PyCUDA by a format that the kernel was prepared with, or CuPy."""
+
+_TYPES = {
+    "int": "int32", "signed": "int32", "int32_t": "int32", "unsigned": "uint32", "unsigned int": "uint32",
+    "uint32_t": "uint32", "long": "int64", "long long": "int64", "int64_t": "int64", "size_t": "uint64",
+    "long int": "int64", "long long int": "int64", "ptrdiff_t": "int64", "unsigned long": "uint64",
+    "unsigned long long": "uint64", "uint64_t": "uint64", "float": "float32", "double": "float64",
+    "short": "int16", "half": "float16", "__half": "float16",
+}  # fmt: skip
+"""NumPy's names of C types."""
+
+_PYTHON = ("int", "float")
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What the program passes.
+
+    Attributes:
+        library: `PYCUDA`, `PREPARED` or `CUPY`.
+        kinds: of each argument: a type such as `int`, `int64` or `float32`, with `=0` after it for a zero;
+            `array` for memory of the GPU, `transposed` for a transposed array there, `numpy` for an array of
+            NumPy, `view B.T, rows, columns` for one with the memory of another array of these extents; empty
+            for what is not known.
+        mistake: of the configuration, in words; empty for none.
+    """
+
+    library: str
+    kinds: Sequence[str]
+    mistake: str = ""
+
+    def code(self) -> str:
+        """Return the C++ that says it."""
+        parts = [self.library, self.mistake, *self.kinds]
+        return f'const char *{PASSED} = "{";".join(re.sub(_OTHERS, "", part) for part in parts)}";'
+
+
+_OTHERS = r"[^\w.,:()\[\]“” /+*=-]"
+"""What the text in C++ must not contain."""
+
+
+def passed_by(function: Function) -> Passed | None:
+    """Return what a function that stands for a launch of a Python program passes; None for others."""
+    node = function.values.get(PASSED) if function.name == LAUNCHER else None
+    if node is None:
+        return None
+    library, mistake, *kinds = text_of(node).strip('"').split(";")
+    return Passed(library, kinds, mistake)
+
+
+def mistake_of(
+    passed: Passed,
+    kernel: Function,
+    arguments: Sequence[Node],
+    letters: Mapping[str, str],
+    columns: Collection[str],
+    roles: Mapping[str, Collection[str]],
+) -> str:
+    """Return what is wrong with a launch, with its cure; empty if nothing is certainly wrong.
+
+    Args:
+        passed: what the program passes.
+        kernel: the kernel.
+        arguments: of the launch, as C++.
+        letters: the matrix that each parameter is.
+        columns: the matrices that the kernel takes column by column.
+        roles: of the sizes of the program.
+    """
+    if passed.mistake:
+        return passed.mistake
+    layout: list[tuple[str, str]] | None = []  # the types that the kernel takes, and those that it gets
+    for name, parameter, argument, given in zip(
+        kernel.parameter_names, kernel.parameters, arguments, passed.kinds, strict=False
+    ):
+        kind, _, details = given.partition(" ")
+        kind, _, zero = kind.partition("=")
+        declared = " ".join(text_of(parameter.child_by_field_name("type")).split())
+        place = f"{kernel.name} takes “{declared} {name}”"
+        text = text_of(argument)
+        if any(all_of(parameter, "pointer_declarator", "array_declarator")):
+            if kind == "numpy":
+                return _of_numpy(passed.library, text, letters.get(name, ""))
+            if kind == "view":
+                found = _of_view(details, kernel.name, letters.get(name, ""), columns, roles)
+                if found:
+                    return found
+            kind, wanted = ("", "") if kind in ("", "numpy") else ("pointer", "pointer")
+        else:
+            wanted = _TYPES.get(declared, "")
+            found = _of_number(passed.library, kind, wanted, text, place, is_zero=bool(zero))
+            if found:
+                return found
+        if layout is not None:
+            layout = [*layout, (wanted, kind)] if wanted and kind else None
+    is_whole = layout and len(passed.kinds) == len(kernel.parameters) and passed.library == PYCUDA
+    return _of_layout(layout, kernel, arguments) if layout and is_whole else ""
+
+
+def _of_numpy(library: str, array: str, letter: str) -> str:
+    cure = {CUPY: f"pass cupy.asarray({array})", PREPARED: f"pass pycuda.driver.to_device({array})"}.get(
+        library, f"pass pycuda.driver.{'Out' if letter == 'C' else 'In'}({array})"
+    )
+    return f"{array} is an array of NumPy in the memory of the host, and the kernel takes a pointer: {cure}"
+
+
+def _of_view(
+    view: str, kernel: str, letter: str, columns: Collection[str], roles: Mapping[str, Collection[str]]
+) -> str:
+    """Return what is wrong with a transposed view: its memory is not transposed, as the kernel reads it."""
+    text, rows, width = (*view.split(","), "", "")[:3]
+    is_wrong = letter in columns and all(
+        role in roles.get(size.strip(), ())
+        for role, size in zip(DIMENSIONS[letter], (rows, width), strict=True)
+    )
+    if not is_wrong:
+        return ""
+    base = re.sub(r"\.(T|t\(\)|transpose\(\))$", "", text)
+    copied = f"{text}.contiguous()" if text.endswith(".t()") else f"np.ascontiguousarray({text})"
+    return view_mistake(text, base, kernel, copied)
+
+
+def view_mistake(view: str, base: str, kernel: str, copied: str) -> str:
+    """Return what is wrong with a transposed view, with the copy of it that a kernel needs."""
+    return (
+        f"{view} is a view of the memory of {base}, which is not transposed, and {kernel} reads it as "
+        f"transposed: pass a copy, {copied}"
+    )
+
+
+def _of_number(library: str, kind: str, wanted: str, text: str, place: str, *, is_zero: bool) -> str:
+    """Return what is wrong with a number that is passed for a parameter that is no pointer."""
+    if not kind or kind in ("array", "transposed", "numpy", "view") or library == PREPARED:
+        return ""
+    number = "the number" if not re.fullmatch(r"[A-Za-z_]\w*|[\d.]+", text) else text
+    example = text if number == text else "…"
+    if library == PYCUDA and kind in _PYTHON:
+        dtype = wanted or ("int32" if kind == "int" else "float32")
+        what = "an int of Python" if kind == "int" else "a float of Python"
+        return f"{number} is {what}, which PyCUDA does not take (TypeError): pass np.{dtype}({example})"
+    gets = {"int": "int64", "float": "float64"}.get(kind, kind)
+    is_real = "float" in gets
+    if wanted and not is_zero and (is_real != ("float" in wanted) or (is_real and gets != wanted)):
+        what = _with_article(gets)
+        if kind in _PYTHON:
+            what = f"{'an int' if kind == 'int' else 'a float'} of Python, which CuPy passes as a {gets}"
+        return f"{number} is {what}, and {place}: pass np.{wanted}({example})"
+    return ""
+
+
+def _of_layout(layout: Sequence[tuple[str, str]], kernel: Function, arguments: Sequence[Node]) -> str:
+    """Return which number has another width than its parameter, so that the kernel gets other bytes.
+
+    PyCUDA packs the arguments one after the other, and the driver refuses too many bytes.
+    """
+    taken, given = (_end([types[side] for types in layout]) for side in (0, 1))
+    if taken[:-1] == given[:-1] and given[-1] <= taken[-1]:
+        return ""
+    for (wanted, kind), argument, name in zip(layout, arguments, kernel.parameter_names, strict=True):
+        if _width(wanted) != _width(kind):
+            text = text_of(argument)
+            bytes_of = f"{_width(kind)} bytes, and {kernel.name} takes {_width(wanted)} for {name}"
+            example = text if text.isidentifier() or text.isdigit() else "…"
+            return f"{text} is {_with_article(kind)} of {bytes_of}: pass np.{wanted}({example})"
+    return ""
+
+
+def _with_article(dtype: str) -> str:
+    return f"{'an' if dtype[0] == 'i' else 'a'} {dtype}"
+
+
+def _width(dtype: str) -> int:
+    return 8 if dtype == "pointer" else int(re.sub(r"\D", "", dtype)) // 8
+
+
+def _end(dtypes: Sequence[str]) -> list[int]:
+    """Return where each of several values begins, one after the other in memory, and where the last ends."""
+    begins, end = list[int](), 0
+    for width in map(_width, dtypes):
+        begins.append(-(-end // width) * width)
+        end = begins[-1] + width
+    return [*begins, end]

@@ -640,7 +640,7 @@ class LaunchRoles:
             for role, common in (("M", rows_a & rows_c), ("N", rows_b & rows_c), ("K", rows_a & rows_b)):
                 for name in (name for name in a | b | c if {same(name)} == common):
                     self._by_memory.add(name)
-                    found[name][role] += _CERTAIN
+                    found.setdefault(name, Counter())[role] += _CERTAIN
             break
         return found
 

@@ -630,9 +630,9 @@ def _blocks_like_tiles(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         def same_grid(given: Launch, block: tuple[int, int, int] = block) -> Launch:
             return dataclasses.replace(given, block=block)
 
-        for relaunched in (fitted, same_grid):
+        for relaunched, more in ((fitted, ", and a grid that fits them"), (same_grid, "")):
             yield ProvenCause(
-                f"{has}{unwritten}", f"launch blocks of {columns} x {rows} threads", name,
+                f"{has}{unwritten}", f"launch blocks of {columns} x {rows} threads{more}", name,
                 relaunched=relaunched, multiple=math.lcm(rows, columns),
             )  # fmt: skip
 

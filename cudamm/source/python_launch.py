@@ -126,7 +126,8 @@ def _kind(value: Value) -> str:
             columns, rows = (number.text for number in value.shape)
             return f"view {view}, {rows}, {columns}"
         case HostArray():
-            return "numpy" if value.is_numpy else "transposed" if value.is_transposed else "array"
+            is_copy = value.is_transposed and value.is_row_major
+            return "numpy" if value.is_numpy else "transposed" if is_copy else "array"
     return ""
 
 

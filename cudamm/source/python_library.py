@@ -43,7 +43,8 @@ _WORDS = """
 same array asarray ascontiguousarray asfortranarray asanyarray to_gpu to_gpu_async to_device In Out InOut
 same astype copy get set data_ptr contiguous cuda to float half double bfloat16 gpudata data ptr ravel flatten
 same from_numpy tensor squeeze view
-view astype In InOut to_gpu to_gpu_async to_device array asarray asanyarray from_numpy tensor cuda to
+row ascontiguousarray contiguous copy ravel flatten
+view astype In InOut to_gpu to_gpu_async to_device from_numpy cuda to
 view float half double bfloat16 gpudata data ptr data_ptr
 given In Out InOut to_gpu to_device asarray
 made zeros empty ones full rand randn random random_sample standard_normal eye identity uniform normal randint
@@ -59,8 +60,8 @@ _KINDS = {(line.partition(" ")[0], name) for line in _WORDS.splitlines() for nam
 """What functions, methods and attributes of these names return, wherever they are.
 
 The `same` array, also if the array is not known but `given` to a kernel; the `view` that a transposed array
-is also in the result; an array `made` of a shape, or `typed` by its second argument; a `whole` or `real`
-number; the same `text`; the same `path`.
+is also in the result; a copy that lies `row` by row; an array `made` of a shape, or `typed` by its second
+argument; a `whole` or `real` number; the same `text`; the same `path`.
 """
 
 _DIVISION = re.compile(r"ceil_?div|div_?ceil|cdiv|div_?up|iceil", re.IGNORECASE)
@@ -205,7 +206,7 @@ def transposed(array: HostArray, view: str) -> HostArray:
 def _viewed(array: HostArray, name: str) -> HostArray:
     """Return what a function or method makes of an array, as far as it is about the order in memory."""
     is_kept = not array.view or ("view", name) in _KINDS
-    is_row_major = array.is_row_major and name != "asfortranarray"
+    is_row_major = ("row", name) in _KINDS or (array.is_row_major and name != "asfortranarray")
     return replace(array, view=array.view if is_kept else "", is_row_major=is_row_major)
 
 

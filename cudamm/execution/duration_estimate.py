@@ -49,10 +49,10 @@ class Estimate:
     def __str__(self) -> str:
         """Return "-n 2048 would take about 4 minutes here; -n 512 takes 6 s"."""
         about = "more than " if self.is_least else "about " if self.seconds >= 1 else ""
-        return (
-            f"{_as_option(self.shape)} would take {about}{duration(self.seconds)} here; "
-            f"{_as_option(self.smaller)} takes {duration(self.smaller_seconds)}"
-        )
+        would_take = f"{_as_option(self.shape)} would take {about}{duration(self.seconds)} here"
+        if self.smaller == self.shape:  # the estimate was too low
+            return would_take
+        return f"{would_take}; {_as_option(self.smaller)} takes {duration(self.smaller_seconds)}"
 
 
 def estimate(shape: Shape, measure: Callable[[Shape], float | None], limit_s: float) -> Estimate | None:

@@ -561,7 +561,8 @@ def _with_effect(mistakes: Sequence[Mistake]) -> list[Mistake]:
     """
 
     def loads(mistake: Mistake) -> set[int]:
-        return {at.line for at in mistake.threads if at.op == "load"} if mistake.array == "C" else set()
+        # A far access may end the kernel while it is watched. A store there would have ended it before.
+        return {at.line for at in mistake.threads if at.op in ("load", "")} if mistake.array == "C" else set()
 
     outside = [loads(mistake) for mistake in mistakes if mistake.kind == "out-of-bounds"]
     unused = set().union(*outside)

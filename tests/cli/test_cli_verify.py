@@ -45,7 +45,7 @@ def test_the_wrong_kernel_of_several_is_named(run, kernel):
 def test_a_missing_barrier_is_the_first_thing_that_is_reported(run, kernel):
     # A thread writes its element, and its neighbour reads the element without a barrier between.
     race = (
-        "__shared__ int rows[16][16]; rows[threadIdx.y][threadIdx.x] = 1;\n"
+        "__shared__ int rows[16][16]; rows[threadIdx.y][threadIdx.x] = 0;\n"
         "float sum = rows[threadIdx.y][(threadIdx.x + 1) % 16];"
     )
     kernel("race.cu", "float sum = 0;", race)

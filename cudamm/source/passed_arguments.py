@@ -36,7 +36,7 @@ class Passed:
     """What the program passes.
 
     Attributes:
-        library: `PYCUDA`, `PREPARED` or `CUPY`.
+        interface: `PYCUDA`, `PREPARED` or `CUPY`.
         kinds: of each argument: a type such as `int`, `int64` or `float32`, with `=0` after it for a zero;
             `array` for memory of the GPU, `transposed` for a transposed array there, `numpy` for an array of
             NumPy, `view B.T, rows, columns` for one with the memory of another array of these extents; empty
@@ -44,13 +44,13 @@ class Passed:
         mistake: of the configuration, in words; empty for none.
     """
 
-    library: str
+    interface: str
     kinds: Sequence[str]
     mistake: str = ""
 
     def code(self) -> str:
         """Return the C++ that says it."""
-        parts = [self.library, self.mistake, *self.kinds]
+        parts = [self.interface, self.mistake, *self.kinds]
         return f'const char *{PASSED} = "{";".join(re.sub(_OTHERS, "", part) for part in parts)}";'
 
 
@@ -63,8 +63,8 @@ def passed_by(function: Function) -> Passed | None:
     node = function.values.get(PASSED) if function.name == LAUNCHER else None
     if node is None:
         return None
-    library, mistake, *kinds = text_of(node).strip('"').split(";")
-    return Passed(library, kinds, mistake)
+    interface, mistake, *kinds = text_of(node).strip('"').split(";")
+    return Passed(interface, kinds, mistake)
 
 
 def mistake_of(
@@ -98,7 +98,7 @@ def mistake_of(
         text = text_of(argument)
         if any(all_of(parameter, "pointer_declarator", "array_declarator")):
             if kind == "numpy":
-                return _of_numpy(passed.library, text, letters.get(name, ""))
+                return _of_numpy(passed.interface, text, letters.get(name, ""))
             if kind == "view":
                 found = _of_view(details, kernel.name, letters.get(name, ""), columns, roles)
                 if found:
@@ -106,18 +106,18 @@ def mistake_of(
             kind, wanted = ("", "") if kind in ("", "numpy") else ("pointer", "pointer")
         else:
             wanted = _TYPES.get(declared, "")
-            found = _of_number(passed.library, kind, wanted, text, place, is_zero=bool(zero))
+            found = _of_number(passed.interface, kind, wanted, text, place, is_zero=bool(zero))
             if found:
                 return found
         if layout is not None:
             layout = [*layout, (wanted, kind)] if wanted and kind else None
-    is_whole = layout and len(passed.kinds) == len(kernel.parameters) and passed.library == PYCUDA
+    is_whole = layout and len(passed.kinds) == len(kernel.parameters) and passed.interface == PYCUDA
     return _of_layout(layout, kernel, arguments) if layout and is_whole else ""
 
 
-def _of_numpy(library: str, array: str, letter: str) -> str:
+def _of_numpy(interface: str, array: str, letter: str) -> str:
     cure = {CUPY: f"pass cupy.asarray({array})", PREPARED: f"pass pycuda.driver.to_device({array})"}.get(
-        library, f"pass pycuda.driver.{'Out' if letter == 'C' else 'In'}({array})"
+        interface, f"pass pycuda.driver.{'Out' if letter == 'C' else 'In'}({array})"
     )
     return f"{array} is an array of NumPy in the memory of the host, and the kernel takes a pointer: {cure}"
 
@@ -146,13 +146,13 @@ def view_mistake(view: str, base: str, kernel: str, copied: str) -> str:
     )
 
 
-def _of_number(library: str, kind: str, wanted: str, text: str, place: str, *, is_zero: bool) -> str:
+def _of_number(interface: str, kind: str, wanted: str, text: str, place: str, *, is_zero: bool) -> str:
     """Return what is wrong with a number that is passed for a parameter that is no pointer."""
-    if not kind or kind in ("array", "transposed", "numpy", "view") or library == PREPARED:
+    if not kind or kind in ("array", "transposed", "numpy", "view") or interface == PREPARED:
         return ""
     number = "the number" if not re.fullmatch(r"[A-Za-z_]\w*|[\d.]+", text) else text
     example = text if number == text else "…"
-    if library == PYCUDA and kind in _PYTHON:
+    if interface == PYCUDA and kind in _PYTHON:
         dtype = wanted or ("int32" if kind == "int" else "float32")
         what = "an int of Python" if kind == "int" else "a float of Python"
         return f"{number} is {what}, which PyCUDA does not take (TypeError): pass np.{dtype}({example})"

@@ -26,6 +26,7 @@ from cudamm.analysis.mistakes import (
     is_outside_of_matrix,
     may_follow_from_another,
     merged,
+    of_vectors,
     proven,
     shared_memory_limit,
     with_cause_first,
@@ -47,7 +48,7 @@ from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementErro
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
 from cudamm.execution.usual_causes import FEW_BLOCKS
-from cudamm.execution.where_right import where_right
+from cudamm.execution.where_right import RightSizes, where_right
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import UNSCALED, Problem, Shape
@@ -73,6 +74,9 @@ below this number, and at least one.
 
 REQUESTS = 4096
 """Maximum number of recorded requests of the first warp; they show the strides between its threads."""
+
+LARGEST_VECTOR_BYTES = 16
+"""Maximum number of bytes that a thread accesses at once."""
 
 MOST_BARRIERS = 3
 """Maximum number of times that further missing barriers are tried."""
@@ -255,8 +259,10 @@ def check_all(
                 check.case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
                 _check_size(executor, check.case, limit, check, timeout_s, advises)
         _look_for_cause(executor, group, timeout_s, keeps_consequences)
-        right_where = _right_where(executor, group) if advises else ""
-        result = _result(variant, dtype, group, sanitize, right_where)
+        right_where = _right_where(executor, group) if advises else None
+        if right_where is not None:
+            _explain_by_vectors(group, right_where)
+        result = _result(variant, dtype, group, sanitize, str(right_where or ""))
         if not result.errors or keeps_consequences:  # a kernel is made right first: advice is for later
             advice = _advice(group, arch)
             result = dataclasses.replace(result, mistakes=(*result.mistakes, *advice))
@@ -643,13 +649,16 @@ def _result(
 
 
 def _advice(checks: Sequence[_SizeCheck], arch: str | None) -> tuple[Mistake, ...]:
-    """Return what makes the launch at the largest watched size slow, by the accesses that `trace` counts.
+    """Return what makes the launch at the program's size slow, else at the largest, by what `trace` counts.
 
     Args:
         arch: the architecture for which nvcc merges accesses; None: they are taken as written.
     """
     # At small sizes most accesses are at an edge of the matrices.
-    check = max((check for check in checks if check.watched), key=lambda check: check.work, default=checks[0])
+    # A block may depend on the size, so the program's own size comes before larger ones.
+    own = checks[0].variant.method.program_size
+    watched = (check for check in checks if check.watched)
+    check = max(watched, key=lambda of: (of.problem.shape.extents == own, of.work), default=checks[0])
     case, observation = check.case, check.observation
     if case is None or case.launch is None or observation is None:
         return ()
@@ -698,18 +707,36 @@ def _untried(variant: Variant, dtype: str, checks: Sequence[_SizeCheck]) -> tupl
     return (*types, *own_size_not_run(variant, [check.problem.shape.extents for check in checks]))
 
 
-def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> str:
-    """Return where a user's kernel is right that is wrong at other sizes, in words; empty if not known."""
+def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> RightSizes | None:
+    """Return where a user's kernel is right that is wrong at other sizes; None if not known."""
     ran = [check for check in checks if not (check.skipped or check.failed)]
     wrong = [check.case for check in ran if check.errors and check.case is not None]
     is_known = any(check.hung for check in ran) or not wrong or isinstance(wrong[0].compiled, KernelError)
     if is_known or wrong[0].variant.method.builtin:
-        return ""
+        return None
     known = {check.problem.shape: not check.errors for check in ran}
     found = where_right(executor, wrong[0], known)
     # The further runs were not watched: one of the watched sizes has to be right too.
     is_watched = found and any(is_right for shape, is_right in known.items() if found.holds(shape))
-    return str(found) if is_watched else ""
+    return found if is_watched else None
+
+
+def _explain_by_vectors(checks: Sequence[_SizeCheck], right: RightSizes) -> None:
+    """Replace what follows from vector accesses in a kernel that is right at multiples of a vector.
+
+    Beside a misaligned access, vectors at the end of a row reach into the next one, and past the end of C.
+    """
+    most = LARGEST_VECTOR_BYTES // checks[0].problem.element.size_bytes
+    steps = right.steps_by_size
+    seen = next((m for check in checks for m in check.errors if m.kind == "misaligned"), None)
+    if seen is None or steps is None or max(steps) > most:
+        return
+    for check in checks:
+        if check.errors and check.case is not None and not right.holds(check.problem.shape):
+            only = of_vectors(seen, check.case.program, steps, check.size)
+            follows = ("misaligned", "out-of-bounds", "wrong-result", "crash")
+            check.errors = [only, *(m for m in check.errors if m.kind not in follows)]
+            check.is_explained = False
 
 
 def _remark(observation: Observation, case: Case) -> str:

@@ -60,6 +60,9 @@ OR_PADDED = ", or have the matrices padded ("
 OR_ATOMIC = ", or add to it with atomicAdd()"
 """The part of the cure of a sum (`C[i] += x`) that needs zeros in C before the launch."""
 
+WHOLE_VECTORS = "start each vector access at a multiple of its size, or access the elements one by one"
+"""The cure of a misaligned vector access."""
+
 MOST_LINES = 4
 """Maximum number of lines in a message."""
 
@@ -746,10 +749,7 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
         f"{fault.offset_bytes:,} bytes is not a multiple of {fault.size_bytes}; a GPU ends the kernel with "
         "“misaligned address”"
     )
-    cure = (
-        "start each vector access at a multiple of its size, or access the elements one by one"
-        f"{_or_padded(watched.program, 'N', 4)}"
-    )
+    cure = f"{WHOLE_VECTORS}{_or_padded(watched.program, 'N', 4)}"
     return _element_mistake(watched, "misaligned", fault, message, cure)
 
 
@@ -965,6 +965,7 @@ def may_follow_from_another(mistakes: Sequence[Mistake], program: Program) -> bo
 
 
 def _is_consequence(mistake: Mistake) -> bool:
+    """Return whether a mistake may follow from another that was not observed."""
     lacks_barrier = mistake.barrier and mistake.needs_barrier
     if lacks_barrier or mistake.cure == BLOCK_LIKE_TILE or mistake.cure.startswith(BEHIND_OTHER):
         return False
@@ -1015,6 +1016,18 @@ def without_bounds_check(
         seen[0], message=seen[0].message + also, cure=cure, sizes=first.sizes, count=first.count
     )
     return [missing, *(m for m in mistakes if not _is_consequence(m) or m.array not in ("A", "B", "C"))]
+
+
+def of_vectors(seen: Mistake, program: Program, steps: tuple[int, ...], size: str) -> Mistake:
+    """Return a misaligned vector access as the one mistake at a size, where the kernel needs whole vectors.
+
+    Args:
+        steps: numbers of which M, N and K have to be multiples.
+        size: M x N x K.
+    """
+    needed = {step: "".join(s for s, of in zip("MNK", steps, strict=True) if of == step) for step in steps}
+    cures = "".join(_or_padded(program, sizes, step) for step, sizes in needed.items())
+    return dataclasses.replace(seen, cure=WHOLE_VECTORS + cures, sizes=(size,))
 
 
 def bounds_cure(program: Program, multiple: int | None) -> str:

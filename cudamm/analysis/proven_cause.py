@@ -23,6 +23,7 @@ from cudamm.compile.process_group import CORES
 from cudamm.compile.program import Program, program
 from cudamm.devices.cpu_device import ProcessRun
 from cudamm.devices.device import padded
+from cudamm.devices.observation import Fault
 from cudamm.devices.observe import observe
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
@@ -37,10 +38,12 @@ from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.expression import MOST_THREADS, parse
 from cudamm.source.kernel_changes import (
     NO_ZERO,
+    ONCE_TOO_OFTEN,
     SELECTED,
     TWO_INDICES,
     TWO_VARIABLES,
     KernelChange,
+    changes_of_macros,
     kernel_changes,
     sums_per_thread,
     with_all_changes,
@@ -155,10 +158,17 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         if whole is None:
             return None, None
         if not is_right(whole):
-            of_usual = _of_coarse_grid(case, edge) or _of_launch(whole, _launch_changes) or _of_text(whole)
+            of_usual = _of_text(whole, _is_in_bytes) or _of_coarse_grid(case, edge)
+            of_usual = of_usual or _of_launch(whole, _launch_changes)
+            of_usual = of_usual or _of_macros(whole) or _of_text(whole)
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
-        if not _has_no_fault(whole):  # such as a loop past the end of a tile, into memory that is 0
-            return _of_text(whole, _is_condition), None
+        faults = _faults(whole)
+        if faults is None or faults:  # such as a loop past the end of a tile, into memory that is 0
+            is_in_tile = faults and all(fault.space == "shared" for fault in faults)
+            cause = _of_text(whole, _is_condition) or _of_text(whole, _is_in_bytes)
+            if cause is None and is_in_tile:
+                cause = _of_launch(whole, _more_shared_memory) or _of_text(whole)
+            return cause, None
         if ragged is None:
             return None, None
         if is_right(ragged):
@@ -666,6 +676,11 @@ def _is_condition(change: KernelChange) -> bool:
     return change.is_condition
 
 
+def _is_in_bytes(change: KernelChange) -> bool:
+    """Return whether a change removes `sizeof` from an index; more shared memory would hide the mistake."""
+    return ONCE_TOO_OFTEN in change.mistake and "sizeof" in change.mistake
+
+
 def _is_zero(change: KernelChange) -> bool:
     return change.mistake.startswith(NO_ZERO)
 
@@ -682,10 +697,7 @@ def _of_text(
     constants = [name for name, _ in {*_DEFINED.findall(source.text)} - {*_DEFINED.findall(other.text)}]
     elements = launch.shared_bytes // case.problem.element.size_bytes
     changes = [*filter(is_tried, kernel_changes(source.text, source.entry, constants, elements))]
-    for tried in (changes, [change for change in changes if change.array]):
-        changed = _with_all(source, tried)
-        if not (tried and _compiles(changed)):
-            continue  # a change outside of an index may not compile
+    for tried, changed in _compiled_together(source, changes, time.monotonic() + LONGEST_SEARCH_S):
         with _Trials(case) as trials:
             for number, change in enumerate(tried, 1):
                 file = "" if change.file == source.method.path.name else change.file
@@ -706,8 +718,41 @@ def _of_text(
                         for other in others
                     )
                     return dataclasses.replace(cause, cure=cause.cure + also)
-        return None
     return None
+
+
+def _of_macros(case: Case) -> ProvenCause | None:
+    """Return a macro without parentheses that makes the product wrong."""
+    source = case.program
+    for change in changes_of_macros(source.text):
+        file = "" if change.file == source.method.path.name else change.file
+        cause = ProvenCause(change.mistake, change.cure, "", file, change.line, (change, source.text))
+        try:
+            changed = cause.applied(case)
+        except KernelError:
+            continue
+        if is_right(changed) and _has_no_fault(changed):
+            return cause
+    return None
+
+
+def _compiled_together(
+    source: Program, changes: Sequence[KernelChange], deadline: float
+) -> Iterator[tuple[Sequence[KernelChange], Program]]:
+    """Yield all changes with the program that has them; without those that do not compile, in several groups.
+
+    Args:
+        deadline: time after which no further group is compiled.
+    """
+    if not changes or time.monotonic() > deadline:
+        return
+    changed = _with_all(source, changes)
+    if _compiles(changed):
+        yield changes, changed
+    elif len(changes) > 1:
+        half = len(changes) // 2
+        yield from _compiled_together(source, changes[:half], deadline)
+        yield from _compiled_together(source, changes[half:], deadline)
 
 
 def _may_be_undone_elsewhere(one: KernelChange, other: KernelChange) -> bool:
@@ -764,12 +809,17 @@ def _is_right_at(cause: ProvenCause, case: Case, shape: Shape) -> bool:
 
 def _has_no_fault(case: Case) -> bool:
     """Return whether a launch has no race, and accesses nothing out of bounds or too early."""
+    return _faults(case) == []
+
+
+def _faults(case: Case) -> list[Fault] | None:
+    """Return the faults of a launch; None if it ended before it could be watched."""
     assert case.launch is not None  # noqa: S101 - the case was launched before
     inputs = padded(case.launch, *case.problem.inputs)
     try:
-        return not observe(case.program, case.launch, *inputs, checked=True).faults
+        return list(observe(case.program, case.launch, *inputs, checked=True).faults)
     except KernelError:
-        return False
+        return None
 
 
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\d+)[ \t]*$", re.MULTILINE)

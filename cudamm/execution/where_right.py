@@ -61,6 +61,11 @@ class RightSizes:
             for group, step in zip(self.groups, self.steps, strict=True)
         )
 
+    @property
+    def steps_by_size(self) -> tuple[int, ...] | None:
+        """The numbers of which M, N and K have to be multiples; None if that is not the whole condition."""
+        return self.steps if self.groups == _NONE_EQUAL and not self.is_only_own else None
+
     def shape(self, factors: Sequence[int]) -> Shape:
         """Return the shape with a number of steps for each group."""
         extents = [0, 0, 0]

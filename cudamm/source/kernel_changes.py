@@ -32,6 +32,9 @@ MOST_TILES = 6
 NO_ZERO = "no 0 is written"
 """Beginning of the mistake of a tile whose elements beyond the matrix are never written."""
 
+ONCE_TOO_OFTEN = "once too often"
+"""End of the mistake of an index with a factor that it should not have."""
+
 TWO_INDICES, TWO_VARIABLES = "the two indices of", "two variables are swapped"
 """Beginnings of mistakes that can be undone where an array is written, and where it is read."""
 
@@ -87,6 +90,40 @@ def kernel_changes(
     ordered = sorted(found, key=lambda change: change.rank)
     different = {change.edits: change for change in reversed(ordered)}
     return [change for change in ordered if different[change.edits] is change][:MOST_CHANGES]
+
+
+def changes_of_macros(text: str) -> Iterator[KernelChange]:
+    """Yield each macro with parentheses around its value and its parameters, if it lacks any.
+
+    A macro cannot choose among changes, so each of these is tried in a program of its own.
+    """
+    for node in all_of(parsed(text), "preproc_def", "preproc_function_def"):
+        value, name = node.child_by_field_name("value"), text_of(node.child_by_field_name("name"))
+        parameters, old = text_of(node.child_by_field_name("parameters")), text_of(value).strip()
+        if value is None or not _ARITHMETIC.fullmatch(old):
+            continue
+        names = "|".join(re.findall(r"\w+", parameters)) or r"(?!)"
+        new = re.sub(rf"(?<![\w.])({names})\b", r"(\1)", old)
+        new = re.sub(rf"\(\(({names})\)\)", r"(\1)", new)
+        if not (_is_enclosed(new) or re.fullmatch(r"\w+\[[^\[\]]*\]", new)):
+            new = f"({new})"
+        if new != old:
+            yield KernelChange(
+                f"the macro {name} lacks parentheses around its value or its parameters, so that operators "
+                "beside it and in its arguments take only a part of it",
+                f"write #define {name}{parameters} {new}", "", *file_and_line_of(node),
+                ((value.start_byte, value.end_byte, new),), 0,
+            )  # fmt: skip
+
+
+_ARITHMETIC = re.compile(r"(?=.*[-+*/%])[-\w\s()\[\]+*/%.,]+")
+"""The value of a macro with an operator, such as `(i) * ld + j` or `A[(i) * N + (j)]`."""
+
+
+def _is_enclosed(text: str) -> bool:
+    """Return whether one pair of parentheses encloses a text."""
+    depths = list(itertools.accumulate({"(": 1, ")": -1}.get(character, 0) for character in text))
+    return text.startswith("(") and text.endswith(")") and 0 not in depths[:-1]
 
 
 def sums_per_thread(text: str, entry: str) -> dict[str, int]:
@@ -232,7 +269,9 @@ def with_all_changes(text: str, changes: Sequence[KernelChange]) -> str:
     for (start, end), options in choices.items():
         chosen = "".join(f"{SELECTED} == {number} ? ({new}) : " for number, new in options)
         edits[start, end] = f"({chosen}({source[start:end].decode() or 0})){'' if end > start else ' + '}"
-    return f"static int {SELECTED};\n{_edited(text, edits)}"
+    # Some changes have undefined behaviour, such as a division by 0. At its higher levels GCC concludes that
+    # they are never selected, and the kernel crashes with others.
+    return f'#pragma GCC optimize("O1")\nstatic int {SELECTED};\n{_edited(text, edits)}'
 
 
 def _edited(text: str, edits: Mapping[tuple[int, int], str]) -> str:
@@ -796,7 +835,7 @@ class _Changes:
             if _sign(product) != "*" or left is None or right is None:
                 continue
             for kept, removed in ((left, right), (right, left)):
-                mistake = f"an index is multiplied by {text_of(removed)} once too often"
+                mistake = f"an index is multiplied by {text_of(removed)} {ONCE_TOO_OFTEN}"
                 yield self._change(site, _replaced(site.node, {product: text_of(kept)}), mistake, 1)
 
     def _swapped_axes(self, site: _Site) -> Iterator[KernelChange]:
@@ -855,11 +894,16 @@ class _Changes:
                     divisors.setdefault(text_of(right), {}).setdefault(site, []).append(right)
         sums = [name for name in self.of_sums_per_thread if not name.isdigit()]
         tiles = [name for name in self._tiles if not name.isdigit() and name not in sums]
-        quotients = [f"({tile} / {per_thread})" for tile, per_thread in itertools.product(tiles, sums)]
         for divisor, sites in divisors.items():
             is_quotient = divisor.startswith("(")
             if len(sites) < 2 or not (is_quotient or divisor in self._sizes):
                 continue
+            usable = [tile for tile in tiles if all(tile in self._tiles_at(site.node) for site in sites)]
+            # (BN / TN) for (BM / TM) is likelier than (BN / TM)
+            ordered = sorted(
+                itertools.product(usable, sums), key=lambda pair: sum(_names(name, divisor) for name in pair)
+            )
+            quotients = [f"({tile} / {per_thread})" for tile, per_thread in ordered]
             for other in quotients if is_quotient else self._sizes:
                 if re.sub(r"\s", "", other) == re.sub(r"\s", "", divisor):
                     continue

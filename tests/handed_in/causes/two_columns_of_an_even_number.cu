@@ -1,0 +1,30 @@
+#include <cuda_runtime.h>
+
+// Each thread computes two neighbouring elements of a row of C.
+__global__ void pairs(const float *A, const float *B, float *C, int M, int N, int K)
+{
+    int row = blockIdx.y * blockDim.y + threadIdx.y;
+    int col = 2 * (blockIdx.x * blockDim.x + threadIdx.x);
+    if (row >= M || col >= N)
+        return;
+    float2 sum = {0, 0};
+    for (int k = 0; k < K; k++) {
+        float2 b = reinterpret_cast<const float2 *>(&B[k * N + col])[0];
+        sum.x += A[row * K + k] * b.x;
+        sum.y += A[row * K + k] * b.y;
+    }
+    reinterpret_cast<float2 *>(&C[row * N + col])[0] = sum;
+}
+
+int main()
+{
+    int M = 70, N = 90, K = 40;
+    float *A, *B, *C;
+    cudaMalloc(&A, M * K * sizeof(float));
+    cudaMalloc(&B, K * N * sizeof(float));
+    cudaMalloc(&C, M * N * sizeof(float));
+    dim3 threads(16, 8);
+    dim3 blocks((N / 2 + 15) / 16, (M + 7) / 8);
+    pairs<<<blocks, threads>>>(A, B, C, M, N, K);
+    cudaDeviceSynchronize();
+}

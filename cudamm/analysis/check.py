@@ -26,7 +26,7 @@ from cudamm.analysis.mistakes import (
     is_outside_of_matrix,
     may_follow_from_another,
     merged,
-    of_vectors,
+    of_requirement,
     proven,
     shared_memory_limit,
     with_cause_first,
@@ -74,9 +74,6 @@ below this number, and at least one.
 
 REQUESTS = 4096
 """Maximum number of recorded requests of the first warp; they show the strides between its threads."""
-
-LARGEST_VECTOR_BYTES = 16
-"""Maximum number of bytes that a thread accesses at once."""
 
 MOST_BARRIERS = 3
 """Maximum number of times that further missing barriers are tried."""
@@ -258,10 +255,10 @@ def check_all(
             elif check.case is not None:
                 check.case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
                 _check_size(executor, check.case, limit, check, timeout_s, advises)
-        _look_for_cause(executor, group, timeout_s, keeps_consequences)
+        has_cause = _look_for_cause(executor, group, timeout_s, keeps_consequences)
         right_where = _right_where(executor, group) if advises else None
-        if right_where is not None:
-            _explain_by_vectors(group, right_where)
+        if right_where is not None and not has_cause:
+            _explain_by_requirement(group, right_where)
         result = _result(variant, dtype, group, sanitize, str(right_where or ""))
         if not result.errors or keeps_consequences:  # a kernel is made right first: advice is for later
             advice = _advice(group, arch)
@@ -424,11 +421,14 @@ def _overrun(case: Case, launch: Launch, timeout_s: float) -> Fault | None:
 
 def _look_for_cause(
     executor: LocalExecutor, checks: Sequence[_SizeCheck], timeout_s: float, keeps_consequences: bool
-) -> None:
+) -> bool:
     """Look for one cause of a variant's mistakes; if it is proven, drop those that follow from it.
 
     Args:
         keeps_consequences: drop none, and give accesses outside of a matrix the cure of the cause.
+
+    Returns:
+        Whether it is proven.
     """
     _try_barriers(checks, timeout_s)
     failed = {
@@ -465,6 +465,8 @@ def _look_for_cause(
         elif multiple is not None and outside:
             rest = without_bounds_check(check.errors, outside, case.program, multiple)
             check.errors = [*(mistake for mistake in rest if mistake not in explained), *explained]
+    is_of_bounds = multiple is not None and outside and all(m.kind != "misaligned" for m in errors)
+    return cause is not None or bool(is_of_bounds)
 
 
 def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:
@@ -721,22 +723,22 @@ def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> Right
     return found if is_watched else None
 
 
-def _explain_by_vectors(checks: Sequence[_SizeCheck], right: RightSizes) -> None:
-    """Replace what follows from vector accesses in a kernel that is right at multiples of a vector.
+def _explain_by_requirement(checks: Sequence[_SizeCheck], right: RightSizes) -> None:
+    """Replace what is seen only where the sizes are not multiples of a tile or a vector by one mistake.
 
-    Beside a misaligned access, vectors at the end of a row reach into the next one, and past the end of C.
+    It is a misaligned access, else one outside of a matrix: the others follow from it.
     """
-    most = LARGEST_VECTOR_BYTES // checks[0].problem.element.size_bytes
-    steps = right.steps_by_size
-    seen = next((m for check in checks for m in check.errors if m.kind == "misaligned"), None)
-    if seen is None or steps is None or max(steps) > most:
+    follows = ("misaligned", "out-of-bounds", "wrong-result", "crash")
+    wrong = [check for check in checks if check.errors and not right.holds(check.problem.shape)]
+    errors = [mistake for check in wrong for mistake in check.errors]
+    outside = [m for m in errors if m.kind == "misaligned"] or [m for m in errors if is_outside_of_matrix(m)]
+    has_other = any(m.kind not in follows for m in errors) or any(check.is_explained for check in wrong)
+    if right.steps_by_size is None or not outside or has_other:
         return
-    for check in checks:
-        if check.errors and check.case is not None and not right.holds(check.problem.shape):
-            only = of_vectors(seen, check.case.program, steps, check.size)
-            follows = ("misaligned", "out-of-bounds", "wrong-result", "crash")
-            check.errors = [only, *(m for m in check.errors if m.kind not in follows)]
-            check.is_explained = False
+    for check in wrong:
+        if check.case is not None:
+            of = of_requirement(outside[0], check.case.program, right.steps_by_size, check.size)
+            check.errors, check.is_explained = [of], False
 
 
 def _remark(observation: Observation, case: Case) -> str:

@@ -581,6 +581,8 @@ def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, oth
 
 def _one_owner(watched: WatchedLaunch, fault: Fault, one: ThreadAt, other: ThreadAt) -> str:
     """Return the cure of a race on an element that several threads write: atomicAdd only if it is a sum."""
+    if fault.space == "global" and {one.op, other.op} == {"store", "atomic"}:
+        return f"fill {fault.array} with zeros before the launch, and only add to it in the kernel"
     is_sum = one.line == other.line and _SUM.search(watched.program.line_text(one.line, fault.file))
     return "let one thread own each element" + (OR_ATOMIC if is_sum else "")
 
@@ -749,7 +751,7 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
         f"{fault.offset_bytes:,} bytes is not a multiple of {fault.size_bytes}; a GPU ends the kernel with "
         "“misaligned address”"
     )
-    cure = f"{WHOLE_VECTORS}{_or_padded(watched.program, 'N', 4)}"
+    cure = f"{WHOLE_VECTORS}{_or_padded(watched.program, {'N': 4})}"
     return _element_mistake(watched, "misaligned", fault, message, cure)
 
 
@@ -1018,16 +1020,18 @@ def without_bounds_check(
     return [missing, *(m for m in mistakes if not _is_consequence(m) or m.array not in ("A", "B", "C"))]
 
 
-def of_vectors(seen: Mistake, program: Program, steps: tuple[int, ...], size: str) -> Mistake:
-    """Return a misaligned vector access as the one mistake at a size, where the kernel needs whole vectors.
+def of_requirement(seen: Mistake, program: Program, steps: tuple[int, ...], size: str) -> Mistake:
+    """Return an access as the one mistake at a size, of a kernel that needs whole tiles or vectors.
 
     Args:
+        seen: the access, misaligned or outside of a matrix.
         steps: numbers of which M, N and K have to be multiples.
         size: M x N x K.
     """
-    needed = {step: "".join(s for s, of in zip("MNK", steps, strict=True) if of == step) for step in steps}
-    cures = "".join(_or_padded(program, sizes, step) for step, sizes in needed.items())
-    return dataclasses.replace(seen, cure=WHOLE_VECTORS + cures, sizes=(size,))
+    cure = WHOLE_VECTORS if seen.kind == "misaligned" else WITHIN_MATRIX
+    return dataclasses.replace(
+        seen, cure=cure + _or_padded(program, dict(zip("MNK", steps, strict=True))), sizes=(size,)
+    )
 
 
 def bounds_cure(program: Program, multiple: int | None) -> str:
@@ -1038,22 +1042,23 @@ def bounds_cure(program: Program, multiple: int | None) -> str:
     """
     if multiple is None:
         return ""
-    return f"{WITHIN_MATRIX}{_or_padded(program, 'MNK', multiple)}"
+    return f"{WITHIN_MATRIX}{_or_padded(program, dict.fromkeys('MNK', multiple))}"
 
 
-def _or_padded(program: Program, sizes: str, multiple: int) -> str:
+def _or_padded(program: Program, steps: Mapping[str, int]) -> str:
     """Return how to require that sizes are multiples: in the kernel's header, or with an option.
+
+    Args:
+        steps: the number of which each size has to be a multiple, by its name.
 
     Returns:
         An empty text if the program has other sizes, because it does not pad its matrices.
     """
-    own = program.method.program_size
-    if multiple <= 1 or (
-        own is not None
-        and any(extent % multiple for size, extent in zip("MNK", own, strict=True) if size in sizes)
-    ):
+    own = dict(zip("MNK", program.method.program_size or (), strict=False))
+    needed = {size: step for size, step in steps.items() if step > 1}
+    if not needed or any(own.get(size, 0) % step for size, step in needed.items()):
         return ""
-    condition = ", ".join(f"{size} % {multiple} == 0" for size in sizes)
+    condition = ", ".join(f"{size} % {step} == 0" for size, step in needed.items())
     has_header = re.search(r"^//\s+(?:threads|grid):", program.method.source, re.MULTILINE)
     required = f"requires: {condition} in the header" if has_header else f"--requires '{condition}'"
     return f"{OR_PADDED}{required})"

@@ -178,7 +178,7 @@ class _Search:
 
         if is_right(1):
             return 1
-        steps = [math.lcm(*(self._tile[axis] for axis in base.groups[place]))]
+        steps = [base.steps[place]]
         while steps[-1] % 2 == 0:
             steps.append(steps[-1] // 2)
         # The kernel is wrong with a step of 1; the largest step is confirmed at the end.

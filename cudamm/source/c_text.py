@@ -131,8 +131,10 @@ def indexed_at(line: str, column: int) -> tuple[str, list[str], int] | None:
     """Return the array, the indices and the number of one index in an expression such as `As[ty][tx]`.
 
     Args:
-        column: the column of the bracket that closes the index, counted from 1.
+        column: the column, from 1, of the bracket that closes the index, or opens it, as in a template.
     """
+    if line[max(0, column - 1) : column] == "[":
+        column = _closing_bracket(line, column - 1) + 1
     if not 0 < column <= len(line) or line[column - 1] != "]":
         return None
     indices, position = list[str](), column
@@ -143,13 +145,19 @@ def indexed_at(line: str, column: int) -> tuple[str, list[str], int] | None:
     number, name = len(indices) - 1, re.search(r"(\w+)$", line[:position])
     rest = column
     while line[rest : rest + 1] == "[":
-        depth, start = 1, rest + 1
-        rest = start
-        while rest < len(line) and depth:
-            depth += (line[rest] == "[") - (line[rest] == "]")
-            rest += 1
+        start, rest = rest + 1, _closing_bracket(line, rest) + 1
         indices.append(line[start : rest - 1].strip())
     return (name[1], indices, number) if name else None
+
+
+def _closing_bracket(line: str, position: int) -> int:
+    """Return the place of the bracket that closes the one at `position`; the last place if there is none."""
+    depth = 0
+    for place in range(position, len(line)):
+        depth += (line[place] == "[") - (line[place] == "]")
+        if depth == 0:
+            return place
+    return len(line) - 1
 
 
 def _opening_bracket(line: str, position: int) -> int:

@@ -130,14 +130,15 @@ struct Fault {
     Thread thread, other;
 };
 
-// Bytes of memory whose accesses are remembered together, and the last accesses to them: the last write, and two reads
-// by different threads. If threads of several warps read between two barriers, the two readers are of different warps:
+// Bytes of memory whose accesses are remembered together, and the last accesses to them: the last write, the last one
+// that was not atomic, and two reads by different threads. If threads of several warps read between two barriers, the two readers are of different warps:
 // one of them is not of the next writer's warp.
 struct Unit {
     unsigned write_interval = 0, write_pc = 0, write_block = 0;
+    unsigned plain_interval = 0, plain_pc = 0, plain_block = 0;
     unsigned read_interval[2] = {0, 0}, read_pc[2] = {0, 0}, read_block[2] = {0, 0};
-    unsigned short write_thread = 0, read_thread[2] = {0, 0};
-    unsigned short write_step = 0, read_step[2] = {0, 0};
+    unsigned short write_thread = 0, plain_thread = 0, read_thread[2] = {0, 0};
+    unsigned short write_step = 0, plain_step = 0, read_step[2] = {0, 0};
     bool write_atomic = false, read_atomic[2] = {false, false};
 };
 
@@ -443,6 +444,12 @@ void Recorder::check(unsigned thread, const Event& event) {
             const Thread other = other_thread(unit.write_block, unit.write_thread);
             fault("race", event, thread, unit.write_pc, unit.write_atomic ? atomic : store, &other);
         }
+        // A thread that stores and then adds atomically, such as a 0 and its sum, may overwrite the sums of others.
+        if (is_atomic && unit.write_atomic &&
+            unordered(unit.plain_interval, unit.plain_block, unit.plain_thread, unit.plain_step)) {
+            const Thread other = other_thread(unit.plain_block, unit.plain_thread);
+            fault("race", event, thread, unit.plain_pc, store, &other);
+        }
         for (int i = 0; writes && i < 2; ++i)
             if (unordered(unit.read_interval[i], unit.read_block[i], unit.read_thread[i], unit.read_step[i]) &&
                 !(is_atomic && unit.read_atomic[i])) {
@@ -455,6 +462,10 @@ void Recorder::check(unsigned thread, const Event& event) {
         if (writes) {
             unit.write_interval = interval, unit.write_block = block_number, unit.write_thread = thread;
             unit.write_pc = event.pc, unit.write_step = (unsigned short)event.step, unit.write_atomic = is_atomic;
+            if (!is_atomic) {
+                unit.plain_interval = interval, unit.plain_block = block_number, unit.plain_thread = thread;
+                unit.plain_pc = event.pc, unit.plain_step = (unsigned short)event.step;
+            }
         } else {
             const auto is_current = [&](int i) {
                 return unit.read_interval[i] == interval && unit.read_block[i] == block_number;

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_name
 from cudamm.analysis.overlapping_arrays import Overlap, overlap_of
 from cudamm.analysis.proven_cause import WITHIN_MATRIX, ProvenCause
+from cudamm.analysis.row_padding import row_padding
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import ORDER_MATTERS, RIGHT_AT_FIRST, Verdict
@@ -877,16 +878,18 @@ def bank_conflict(watched: WatchedLaunch, access: Access) -> Mistake | None:
         merged = f"{_way(merged_ratio)} one" if merged_ratio > 1 else "none"
         message += f" ({merged} if the compiler merges four loads into one)"
     shape, stride, cure = watched.shapes.get(access.array), _stride(watched, access), ""
-    if shape and stride and len(shape.extents) == 2 and stride % shape.row_bytes == 0:
-        message += ": neighbouring threads access one column"
+    if shape and len(shape.extents) == 2:
+        if stride and stride % shape.row_bytes == 0:
+            message += ": neighbouring threads access one column"
         rows, columns = shape.extents
-        longer, length = 1, "one element"
-        if access.size_bytes > shape.element_bytes or "matrix_sync" in watched.program.line_text(
-            access.line, access.file
-        ):  # whose rows begin at multiples of 16 bytes
-            longer = 16 // shape.element_bytes
-            length = f"{longer} elements"
-        cure = f"make the rows of the tile {length} longer, {access.array}[{rows}][{columns + longer}]"
+        in_line = watched.program.line_text(access.line, access.file)
+        by_vectors = access.size_bytes > shape.element_bytes or "matrix_sync" in in_line
+        padding = row_padding(access.array, shape, watched.observation, by_vectors=by_vectors)
+        if padding is not None:
+            length = "one element" if padding.elements == 1 else f"{padding.elements} elements"
+            tile = f"{access.array}[{rows}][{columns + padding.elements}]"
+            rest = "" if padding.is_free else "; a smaller conflict is left"
+            cure = f"make the rows of the tile {length} longer, {tile}{rest}"
     return watched.mistake(
         "bank-conflict", message, cure, access.line, access.file, array=access.array, count=access.requests
     )

@@ -35,7 +35,7 @@ from cudamm.analysis.mistakes import (
 )
 from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, is_right, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
-from cudamm.analysis.second_look import hidden_mistakes, with_overrun
+from cudamm.analysis.second_look import IN_OWN_TYPE, endless_loop, hidden_mistakes, with_overrun
 from cudamm.analysis.trace import as_compiled, lines_as_compiled, may_be_wide
 from cudamm.benchmark.verify import hangs_too, verified_in_time
 from cudamm.compile.compile_all import compile_each
@@ -370,8 +370,9 @@ def _check_size(
         return
     except KernelError as error:
         file = case.variant.method.path.name
-        check.errors = [Mistake("crash", str(error), file=file, sizes=(check.size,))]
         check.hung = isinstance(error, HangError)
+        hung = Mistake("crash", str(error), file=file, sizes=(check.size,))
+        check.errors = (endless_loop(case) if check.hung else []) or [hung]
         return
     check.remark = _remark(observation, case)
     static_bytes = _static_bytes(observation, case.program)
@@ -405,7 +406,10 @@ def _observed_mistakes(
             lambda: _overrun(case, launch, timeout_s),
         )
         # The crash, or the wrong product, follows from them.
-        follows = any(mistake.kind in ("out-of-bounds", "uninitialised") for mistake in hidden)
+        follows = any(
+            mistake.kind in ("out-of-bounds", "uninitialised") or mistake.cure == IN_OWN_TYPE
+            for mistake in hidden
+        )
         mistakes = hidden if follows else [*hidden, *mistakes]
     elif not observation.ended:
         mistakes = with_overrun(mistakes, case, launch, lambda: _overrun(case, launch, timeout_s))
@@ -431,10 +435,18 @@ def _look_for_cause(
         Whether it is proven.
     """
     _try_barriers(checks, timeout_s)
+    cut = next((m for check in checks for m in check.errors if m.cure == IN_OWN_TYPE), None)
+    for check in (
+        checks if cut is not None else ()
+    ):  # at a small size, it may not be seen that numbers are cut
+        if cut is not None and check.errors and all(m.kind == "wrong-result" for m in check.errors):
+            check.errors, check.is_explained = [dataclasses.replace(cut, sizes=(check.size,))], False
     failed = {
         check.size: (check, check.case)
         for check in checks
-        if check.case is not None and may_follow_from_another(check.errors, check.case.program)
+        if check.case is not None
+        and not check.hung  # each trial would take its whole time
+        and may_follow_from_another(check.errors, check.case.program)
     }
     cause, multiple = proven_cause([case for _, case in failed.values()])
     errors = [mistake for check, _ in failed.values() for mistake in check.errors]
@@ -548,7 +560,7 @@ def _remaining(executor: LocalExecutor, case: Case, cause: ProvenCause, timeout_
     A change may be incomplete, such as in one of two stores to a tile: its own faults are none of the kernel.
     """
     assert case.launch is not None  # noqa: S101 - the case was launched before
-    if not cause.fits(case.launch):
+    if cause.is_of_first_launch or not cause.fits(case.launch):
         return []
     try:
         changed = cause.applied(case)

@@ -440,7 +440,10 @@ def _causes(watched: WatchedLaunch, is_right: bool) -> list[Fault]:
 
 def _exceeds_tile(watched: WatchedLaunch, fault: Fault) -> bool:
     """Return whether an index outside of a shared array may be that of a thread in its block."""
-    return fault.space == "shared" and 0 < fault.extents[0] <= fault.index < max(watched.launch.block)
+    shape, (x, y, _) = watched.shapes.get(fault.array), watched.launch.block
+    is_like_tile = shape is not None and shape.extents == (y, x)
+    is_in_block = 0 < fault.extents[0] <= fault.index < max(watched.launch.block)
+    return fault.space == "shared" and is_in_block and not is_like_tile
 
 
 def _is_harmless(watched: WatchedLaunch, fault: Fault, is_right: bool) -> bool:
@@ -814,6 +817,9 @@ def crash(watched: WatchedLaunch, fault: Fault) -> Mistake:
 
 def wrong_result(watched: WatchedLaunch, reason: str) -> Mistake:
     """Describe a wrong product in the words of verification, at the launch or the only store to C."""
+    of_sum = re.search(rf"\(line (\d+) of {re.escape(watched.program.method.path.name)}", reason)
+    if of_sum:
+        return watched.mistake("wrong-result", reason, line=int(of_sum[1]), array="C")
     file, line = watched.program.method.launched_at
     if line and OF_LAUNCH.match(reason):
         return watched.mistake("wrong-result", reason, line=line, file=file, array="C")
@@ -998,6 +1004,8 @@ def proven(seen: Mistake, cause: ProvenCause, program: Program, *, is_explained:
     text = program.line_text(cause.line, cause.file)
     is_explained = is_explained or seen.message.startswith(cause.mistake)
     message = seen.message if is_explained else f"{cause.mistake}; {seen.message}"
+    if cause.is_of_first_launch:
+        message = cause.mistake
     message = message.replace(f": {WRONG_TERM}", "")  # the proven cause is another
     return dataclasses.replace(
         seen, message=message, cure=cause.cure, file=file, line=cause.line, text=text, other_line=0

@@ -14,7 +14,7 @@ import itertools
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cudamm.analysis.array_elements import declared_extents
@@ -38,11 +38,14 @@ from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.expression import MOST_THREADS, parse
 from cudamm.source.kernel_changes import (
     NO_ZERO,
+    OF_BYTES,
     ONCE_TOO_OFTEN,
     SELECTED,
     TWO_INDICES,
     TWO_VARIABLES,
+    WRONG_SIZE,
     KernelChange,
+    changes_of_extents,
     changes_of_macros,
     kernel_changes,
     sums_per_thread,
@@ -50,12 +53,16 @@ from cudamm.source.kernel_changes import (
     with_change,
 )
 from cudamm.source.matrix_roles import roles_in_name
+from cudamm.source.parsed_source import device_variables
 
 WITHIN_MATRIX = "access the element only if its row and column are within the matrix"
 """The cure of a missing bounds check."""
 
 AND_CHECK = f", and {WITHIN_MATRIX}"
 """The second part of the cure of a grid that is rounded down, if the kernel has no bounds check."""
+
+FIRST_LAUNCH_ONLY = "the product is right at the first launch only"
+"""Beginning of the mistake of a kernel that leaves a value for its next launch."""
 
 LONGEST_LAUNCH_S = 2.0
 """Time limit in seconds for one launch with a change."""
@@ -109,6 +116,11 @@ class ProvenCause:
         """Return whether the block of the launch changes."""
         return self.change is None and self.mistake.startswith("the block has")
 
+    @property
+    def is_of_first_launch(self) -> bool:
+        """Return whether only launches after the first of a process are wrong."""
+        return self.mistake.startswith(FIRST_LAUNCH_ONLY)
+
     def fits(self, launch: Launch) -> bool:
         """Return whether a launch can have the change."""
         return not any(extent % self.multiple for extent in dataclasses.astuple(launch.shape)[:2])
@@ -158,15 +170,20 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         if whole is None:
             return None, None
         if not is_right(whole):
+            if device_variables(whole.program.text) and _is_right_at_first(whole):
+                return _kept_value(case), None
             of_usual = _of_text(whole, _is_in_bytes) or _of_coarse_grid(case, edge)
             of_usual = of_usual or _of_launch(whole, _launch_changes)
-            of_usual = of_usual or _of_macros(whole) or _of_text(whole)
+            of_usual = of_usual or _of_declarations(whole, changes_of_macros(case.program.text))
+            of_usual = of_usual or _of_text(whole)
+            of_usual = of_usual or _of_declarations(whole, changes_of_extents(case.program.text))
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
         faults = _faults(whole)
         if faults is None or faults:  # such as a loop past the end of a tile, into memory that is 0
-            is_in_tile = faults and all(fault.space == "shared" for fault in faults)
+            # Threads may write one element with one value.
+            is_within = faults and all(f.space == "shared" or f.kind == "race" for f in faults)
             cause = _of_text(whole, _is_condition) or _of_text(whole, _is_in_bytes)
-            if cause is None and is_in_tile:
+            if cause is None and is_within:
                 cause = _of_launch(whole, _more_shared_memory) or _of_text(whole)
             return cause, None
         if ragged is None:
@@ -286,6 +303,18 @@ class _Trials:
             return all(self._is_right_once(self._run, order, within) for order in (False, True))
         except KernelError:
             self._close()
+            return False
+
+    def is_right_at_first(self, descending: bool) -> bool:
+        """Return whether the first launch of a new process gives the right product."""
+        source, executable = self._case.program, compile_for_host(self._case.program)
+        try:
+            self._run = ProcessRun(
+                source, executable, self._launch, *self._inputs, CORES,
+                timeout_s=LONGEST_LAUNCH_S, shows_output=False,
+            )  # fmt: skip
+            return self._is_right_once(self._run, descending, None)
+        except KernelError:
             return False
 
     def _is_right_once(self, run: ProcessRun, descending: bool, within: tuple[int, int] | None) -> bool:
@@ -409,8 +438,10 @@ def _more_shared_memory(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     given, used = launch.shared_bytes, max((reach.end for reach in reaches), default=0)
     if used <= given:
         return
-    times = used // given if given and used % given == 0 else 0
     element = case.problem.element
+    # The last row may end with elements that no thread uses.
+    is_of_elements = given * (element.size_bytes - 1) < used <= given * element.size_bytes
+    times = element.size_bytes if is_of_elements else used // given if given and used % given == 0 else 0
     how = f", {times} times as many" if times else ""
     if times == element.size_bytes:
         how = f": multiply their number by sizeof({element.c_name}), which is {times}"
@@ -421,7 +452,7 @@ def _more_shared_memory(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     yield ProvenCause(
         f"the launch gives each block {given:,} bytes of dynamic shared memory, and the kernel, tried at "
         f"{launch.shape}, uses {used:,} of {reaches[0].array}",
-        f"let the launch give {used:,} bytes{how}", reaches[0].array, relaunched=enlarged,
+        f"let the launch give {times * given or used:,} bytes{how}", reaches[0].array, relaunched=enlarged,
     )  # fmt: skip
 
 
@@ -457,6 +488,21 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
                 f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, the "
                 f"product is right with {x} x {y}",
                 f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks", relaunched=covering,
+            )  # fmt: skip
+    if launch.grid[1] == launch.block[1] == 1:  # a thread for each element, counted through the rows
+        threads = launch.block[0]
+
+        def of_elements(given: Launch) -> Launch:
+            return dataclasses.replace(
+                given, grid=(-(-given.shape.m * given.shape.n // threads), 1, given.grid[2])
+            )
+
+        elements, blocks = launch.shape.m * launch.shape.n, of_elements(launch).grid[0]
+        if blocks > launch.grid[0]:
+            yield ProvenCause(
+                f"{FEW_BLOCKS}: tried at {launch.shape}, {launch.grid[0]} blocks have fewer threads than C "
+                f"has elements, {elements:,}, and the product is right with {blocks}",
+                f"launch ceil(M * N / {threads}) blocks", relaunched=of_elements,
             )  # fmt: skip
 
 
@@ -602,7 +648,7 @@ def _other_sizes(case: Case, launch: Launch, *, are_named: bool = False) -> Iter
     declared = parameters_of(case.program.text, case.program.entry)
     for place, (role, size) in itertools.product(_places_of_sizes(case, launch), _sizes(launch)):
         name = re.findall(r"\w+", declared[place])[-1]
-        if size == launch.arguments[place] or are_named != (role in roles_in_name(name)):
+        if size == launch.arguments[place] or are_named != (role in roles_in_name(name, launch.column_major)):
             continue
 
         def passed(given: Launch, place: int = place, role: str = role) -> Launch:
@@ -680,12 +726,35 @@ def _is_condition(change: KernelChange) -> bool:
 
 
 def _is_in_bytes(change: KernelChange) -> bool:
-    """Return whether a change removes `sizeof` from an index; more shared memory would hide the mistake."""
-    return ONCE_TOO_OFTEN in change.mistake and "sizeof" in change.mistake
+    """Return whether a change makes bytes elements; more shared memory would hide the mistake."""
+    return OF_BYTES in change.mistake or (ONCE_TOO_OFTEN in change.mistake and "sizeof" in change.mistake)
 
 
 def _is_zero(change: KernelChange) -> bool:
     return change.mistake.startswith(NO_ZERO)
+
+
+def _is_right_at_first(case: Case) -> bool:
+    """Return whether each product is right that a new process computes, in both orders of threads."""
+    for descending in (False, True):
+        with _Trials(case) as trials:
+            if not trials.is_right_at_first(descending):
+                return False
+    return True
+
+
+def _kept_value(case: Case) -> ProvenCause | None:
+    """Return the variable that a launch leaves with another value than before; None if it may be several."""
+    variables = device_variables(case.program.text)
+    if len(variables) != 1:
+        return None
+    ((name, (file, line)),) = variables.items()
+    return ProvenCause(
+        f"{FIRST_LAUNCH_ONLY}: the kernel changes the __device__ variable {name}, and the next of cudamm's "
+        "launches begins with that value",
+        f"let the kernel set {name} back, such as in its last block", "",
+        "" if file == case.program.method.path.name else file, line,
+    )  # fmt: skip
 
 
 def _of_text(
@@ -724,10 +793,10 @@ def _of_text(
     return None
 
 
-def _of_macros(case: Case) -> ProvenCause | None:
-    """Return a macro without parentheses that makes the product wrong."""
+def _of_declarations(case: Case, changes: Iterable[KernelChange]) -> ProvenCause | None:
+    """Return the first change that gives the right product, each in a program of its own."""
     source = case.program
-    for change in changes_of_macros(source.text):
+    for change in changes:
         file = "" if change.file == source.method.path.name else change.file
         cause = ProvenCause(change.mistake, change.cure, "", file, change.line, (change, source.text))
         try:
@@ -760,11 +829,11 @@ def _compiled_together(
 
 def _may_be_undone_elsewhere(one: KernelChange, other: KernelChange) -> bool:
     """Return whether two changes swap the indices of one array, such as where it is written and read."""
-    beginnings = (TWO_INDICES, TWO_VARIABLES)
+    beginnings = (TWO_INDICES, TWO_VARIABLES, WRONG_SIZE)
     is_of_both = any(
         one.mistake.startswith(words) and other.mistake.startswith(words) for words in beginnings
     )
-    return is_of_both and one.array == other.array
+    return is_of_both and one.array == other.array and one.line != other.line
 
 
 def _is_clean(cause: ProvenCause, case: Case) -> bool:

@@ -23,6 +23,9 @@ from cudamm.kernels.launch_plan import Launch
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in, without_comments
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed, text_of
 
+IN_OWN_TYPE = "sum and store in variables of the matrices' type"
+"""The cure of numbers that are cut to whole ones."""
+
 
 def hidden_mistakes(
     case: Case,
@@ -46,8 +49,7 @@ def hidden_mistakes(
         warned = _warned(case, _UNINITIALISED, "uninitialised", words, cure)
         return [_where_declared(m, case) for m in warned] or _unset_arrays(case, words, cure)
     if WHOLE_NUMBERS in verdict.reason or ONLY_ZEROS in verdict.reason:
-        words, cure = "a {0} becomes a whole number ({1})", "sum and store in variables of the matrices' type"
-        return _warned(case, _CUT, "wrong-result", words, cure)
+        return _warned(case, _CUT, "wrong-result", "a {0} becomes a whole number ({1})", IN_OWN_TYPE)
     if COMPUTED_NAN in verdict.reason:
         try:
             found = nan_of(observe_again(), case.program, launch, str(case.problem.shape))
@@ -56,6 +58,17 @@ def hidden_mistakes(
         if found:
             return found
     return [] if verdict.cause else _overrun(case, launch, find_overrun)
+
+
+def endless_loop(case: Case) -> list[Mistake]:
+    """Return the condition on an unsigned number that always holds, of a kernel that does not end.
+
+    Raises:
+        NoDeviceError: there is no C++ compiler.
+    """
+    words = "the kernel does not end: an unsigned number is always {0}, as the largest number follows below 0"
+    cure = "count down with a signed number, or with `k-- > 0` as the condition of the loop"
+    return _warned(case, _ALWAYS_TRUE, "crash", words, cure)
 
 
 def _where_declared(mistake: Mistake, case: Case) -> Mistake:
@@ -151,6 +164,7 @@ _CUT = re.compile(
     r"conversion from [‘'](float|double)[’'] to [‘']((?:unsigned |signed )?(?:int|short|long|char)[\w ]*)[’']"
 )
 
+_ALWAYS_TRUE = re.compile(r"unsigned expression in [‘'](>= 0)[’'] is always true")
 
 _LOCAL_ARRAY = re.compile(r"^\s*(?:float|double|int|element|\w*[Tt]ype|T)\s+(\w+)\s*(?:\[[^\]]*\]\s*)+;")
 

@@ -166,7 +166,7 @@ class Variant:
 
     def _rounded_up(self, extents: Sequence[Expression]) -> str:
         """Return how to round the number of blocks up: as C++ if the launch is in host code."""
-        quotients = (re.search(r"\b([MNK]) // (\w+|\([^()]*\))", extent.text) for extent in extents)
+        quotients = (re.search(rf"\b({_SIZES}) // (\w+|\([^()]*\))", extent.text) for extent in extents)
         found = list(dict.fromkeys(quotient.groups() for quotient in quotients if quotient))
         if not found:
             return "each number must be at least 1"
@@ -182,6 +182,10 @@ class Variant:
             size, tile = found[0]
             text += f"; C++ rounds {size} / {tile} down before ceil({size} / {tile}) sees it"
         return text
+
+
+_SIZES = r"[MNK](?: \* [MNK])*"
+"""A size, or a product of sizes."""
 
 
 def variants(method: Method, chosen: Mapping[str, Sequence[Value]]) -> list[Variant]:

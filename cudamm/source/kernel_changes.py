@@ -32,10 +32,14 @@ MOST_TILES = 6
 NO_ZERO = "no 0 is written"
 """Beginning of the mistake of a tile whose elements beyond the matrix are never written."""
 
+OF_BYTES = "of bytes"
+"""Part of the mistake of a number of bytes that is used as one of elements."""
+
 ONCE_TOO_OFTEN = "once too often"
 """End of the mistake of an index with a factor that it should not have."""
 
 TWO_INDICES, TWO_VARIABLES = "the two indices of", "two variables are swapped"
+WRONG_SIZE = "the wrong size is used"
 """Beginnings of mistakes that can be undone where an array is written, and where it is read."""
 
 _AXES = ("x", "y")
@@ -114,6 +118,35 @@ def changes_of_macros(text: str) -> Iterator[KernelChange]:
                 f"write #define {name}{parameters} {new}", "", *file_and_line_of(node),
                 ((value.start_byte, value.end_byte, new),), 0,
             )  # fmt: skip
+
+
+def changes_of_extents(text: str) -> Iterator[KernelChange]:
+    """Yield each shared array with another extent of the shared arrays in place of one of its own.
+
+    An extent is no expression that a launch can choose, so each of these is tried in a program of its own.
+    """
+    shared = shared_arrays_in(text)
+    declared = [n for n in all_of(parsed(text), "array_declarator") if declared_name(n) in shared]
+    sizes = [size for node in declared if (size := node.child_by_field_name("size")) is not None]
+    names = list(dict.fromkeys(map(text_of, sizes)))
+    for node in declared:
+        size, name = node.child_by_field_name("size"), declared_name(node)
+        whole = _outermost_array(node)
+        for other in names if size is not None else ():
+            if size is not None and other != text_of(size):
+                new = _replaced(whole, {size: other})
+                yield KernelChange(
+                    f"the array {name} has the wrong size: {text_of(whole)} instead of {new}",
+                    f"declare {new}", name, *file_and_line_of(node),
+                    ((size.start_byte, size.end_byte, other),), 0,
+                )  # fmt: skip
+
+
+def _outermost_array(node: Node) -> Node:
+    """Return the declarator of `b[8][16]` for that of `b[8]` in it."""
+    while node.parent is not None and node.parent.type == "array_declarator":
+        node = node.parent
+    return node
 
 
 _ARITHMETIC = re.compile(r"(?=.*[-+*/%])[-\w\s()\[\]+*/%.,]+")
@@ -346,8 +379,10 @@ class _Changes:
         }
         self._varying = self._thread_dependent()
         self._tiles = self._tile_extents()
-        binary = all_of(self._body, "binary_expression")
-        self._products = {re.sub(r"\s", "", text_of(node)) for node in binary if _sign(node) == "*"}
+        binary = list(all_of(self._body, "binary_expression"))
+        plain = [(_sign(node), re.sub(r"\s", "", text_of(node))) for node in binary]
+        self._products = {text for sign, text in plain if sign == "*"}
+        self._sums = {text for sign, text in plain if sign == "+"}
 
     def all(self) -> Iterator[KernelChange]:
         """Yield the changes of all sites."""
@@ -371,8 +406,11 @@ class _Changes:
             yield from self._of_no_thread(site)
             yield from self._other_axis_of_block(site)
             yield from self._with_counter(site)
+            yield from self._step_of_pointer(site)
+            yield from self._next_step(site)
             yield from self._other_literal(site)
             yield from self._part_of_size(site)
+        yield from self._in_bytes()
         yield from self._other_buffer()
         yield from self._of_outer_sums()
         yield from self._swapped_indices()
@@ -575,7 +613,7 @@ class _Changes:
             elif site.kind == "condition":
                 mistake, rank = f"the condition has the wrong size, {name}", 3
             else:
-                mistake, rank = f"the wrong size is used, {name}", 2 if is_factor else 4
+                mistake, rank = f"{WRONG_SIZE}, {name}", 2 if is_factor else 4
             for other in self._sizes:
                 if other != name:
                     yield self._change(site, _replaced(site.node, {node: other}), mistake, rank)
@@ -590,7 +628,7 @@ class _Changes:
                 node.parent and node.parent.type == "field_expression"
             ):
                 continue
-            mistake = f"the wrong size is used, {name}"
+            mistake = f"{WRONG_SIZE}, {name}"
             if site.kind == "condition":
                 mistake = f"the condition has the wrong size, {name}"
             rank = (1 if is_factor and self._points(site.array) else 3) + (site.array in self._pointers)
@@ -752,6 +790,10 @@ class _Changes:
                 for tile in self._tiles_at(loop) if "++" in text_of(update) else ():
                     yield self._change(site, f"{name} += {tile}", "the loop has a wrong step", 2)
             step = update.child_by_field_name("right")
+            if step is not None and text_of(step) in ("blockDim.x", "blockDim.y"):
+                new = f"{text_of(step)} * gridDim.{text_of(step)[-1]}"
+                mistake = "the step of the loop is that of one block, and all blocks take it"
+                yield self._change(_Site(step, update, "", "step"), new, mistake, 1)
             if step is not None and _sign(update) == "+=" and text_of(step) in self._tiles:
                 yield self._change(_Site(step, update, "", "step"), "1", "the loop has a wrong step", 2)
 
@@ -940,6 +982,47 @@ class _Changes:
                     new = _replaced(site.node, {node: f"{text_of(node)} * blockDim.{axis}"})
                     yield self._change(site, new, "the block's index is not multiplied by its width", 2)
 
+    def _step_of_pointer(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield `B += BK * N` for `B += BK`."""
+        is_step = site.kind == "value" and site.whole.type == "assignment_expression"
+        names = {text_of(node) for node in all_of(site.node, "identifier", "field_expression")}
+        if is_step and site.array in self._pointers and _sign(site.whole) == "+=":
+            for size in self._sizes if not names & set(self._sizes) else ():
+                new = f"{_grouped(site.node)} * {size}"
+                yield self._change(site, new, f"a step of {site.array} lacks a row length", 1)
+
+    def _next_step(self, site: _Site) -> Iterator[KernelChange]:
+        """Yield `(t + 1) * TILE` for `t * TILE`, if the kernel looks ahead elsewhere."""
+        for node in all_of(site.node, "identifier") if site.kind in ("index", "value") else ():
+            name = text_of(node)
+            is_ahead = node.parent is not None and f"{name}+1" in re.sub(r"\s", "", text_of(node.parent))
+            if name in _counters_at(site.node) and f"{name}+1" in self._sums and not is_ahead:
+                new = _replaced(site.node, {node: f"({name} + 1)"})
+                yield self._change(site, new, f"the step {name} is used where the next one is meant", 3)
+
+    def _in_bytes(self) -> Iterator[KernelChange]:
+        """Yield indices in which a number of bytes, such as a pitch, is divided by the size of an element."""
+        used: dict[str, list[tuple[_Site, Node]]] = {}
+        for site in self._sites:
+            for node in all_of(site.node, "identifier") if site.array and site.kind != "condition" else ():
+                if text_of(node) in self._function.parameter_names and text_of(node) in self._sizes:
+                    used.setdefault(text_of(node), []).append((site, node))
+        pitches = [name for name in used if "pitch" in name.lower()]
+        for names in [[name] for name in used] + ([pitches] if len(pitches) > 1 else []):
+            edits: dict[_Site, dict[Node, str]] = {}
+            for site, node in itertools.chain(*(used[name] for name in names)):
+                edits.setdefault(site, {})[node] = f"({text_of(node)} / sizeof(*{site.array}))"
+            first = next(iter(edits))
+            changed = {at: _replaced(at.node, by) for at, by in edits.items()}
+            are = "are numbers" if names[1:] else "is a number"
+            likewise = f", likewise {', '.join(names[1:])}" if names[1:] else ""
+            yield KernelChange(
+                f"{', '.join(names)} {are} {OF_BYTES}, and the kernel counts elements with it",
+                f"divide by the size of an element: {first.shown(changed[first])}{likewise}",
+                first.array, *file_and_line_of(first.node),
+                tuple((at.node.start_byte, at.node.end_byte, new) for at, new in changed.items()), 2,
+            )  # fmt: skip
+
     def _of_other_thread(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index with each variable of the thread replaced by each other one, as `col` by `row`."""
         counters = _counters_at(site.node)
@@ -961,7 +1044,8 @@ class _Changes:
 
     def _other_order(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index with two variables of the thread swapped, `row * N + col` for `col * N + row`."""
-        indices = [*self._indices_at(site), *_counters_at(site.node)] if site.kind == "index" else []
+        is_place = site.kind in ("index", "value")
+        indices = [*self._indices_at(site), *_counters_at(site.node)] if is_place else []
         nodes = [node for node in all_of(site.node, "identifier") if text_of(node) in indices]
         for one, other in itertools.combinations(sorted({text_of(node) for node in nodes}), 2):
             swap = {one: other, other: one}
@@ -972,7 +1056,8 @@ class _Changes:
             found = [part for part in re.findall(r"\w+", new) if part in counters]
             is_strange = {one, other} <= set(counters) and found != sorted(found, key=counters.index)
             yield self._change(site, new, mistake, 4 if is_strange else 2)
-            for node in all_of(site.node, "identifier", "field_expression"):
+            sized = all_of(site.node, "identifier", "field_expression") if site.kind == "index" else ()
+            for node in sized:
                 for size in self._sizes if text_of(node) in self._sizes else ():
                     if size != text_of(node):
                         yield self._change(site, _replaced(site.node, {**edits, node: size}), mistake, 3)
@@ -1132,21 +1217,25 @@ class _Changes:
                     yield self._change(site, _replaced(site.node, edit), mistake, 3)
 
     def _other_literal(self, site: _Site) -> Iterator[KernelChange]:
-        """Yield `As[i + 3]` for `As[i + 2]` if another statement writes `As[i + 2]` too."""
-        if site.kind != "index" or not _is_written(site.whole):
-            return
+        """Yield `As[i + 3]` for `As[i + 2]` if two statements write that, or another sum is `i + 3`."""
         shown = text_of(site.whole)
         twins = [s for s in self._sites if text_of(s.whole) == shown and _is_written(s.whole)]
-        if len({s.whole.start_byte for s in twins}) == 1:
-            return
-        for node in all_of(site.node, "number_literal"):
-            value = text_of(node)
-            is_term = node.parent is not None and (_sign(node.parent) in ("+", "-") or node == site.node)
-            if value.isdigit() and is_term:
-                for other in (int(value) + 1, int(value) - 1):
-                    new = _replaced(site.node, {node: str(other)})
-                    if other >= 0:
-                        yield self._change(site, new, "two statements write one element", 1)
+        are_twins = len({s.whole.start_byte for s in twins}) > 1
+        for node in all_of(site.node, "number_literal") if site.kind == "index" else ():
+            value, around = text_of(node), node.parent
+            is_added = around is not None and _sign(around) in ("+", "-")
+            if not value.isdigit() or not (is_added or node == site.node):
+                continue
+            near = [int(value) + 1, int(value) - 1] if are_twins and _is_written(site.whole) else []
+            for other in near:
+                new = _replaced(site.node, {node: str(other)})
+                if other >= 0:
+                    yield self._change(site, new, "two statements write one element", 1)
+            base = text_of(around.child_by_field_name("left")) if around is not None and is_added else ""
+            for added in sorted(found[1] for text in self._sums if (found := _ADDED.fullmatch(text))):
+                if base and f"{base}+{added}" in self._sums and added != value:
+                    new = _replaced(site.node, {node: added})
+                    yield self._change(site, new, f"the wrong number is added to {base}, {value}", 1)
 
     def _part_of_size(self, site: _Site) -> Iterator[KernelChange]:
         """Yield `col < N / 2` for `col < N` in a kernel that accesses several elements at once."""
@@ -1392,6 +1481,9 @@ _GROUPED = ("field_expression", "parenthesized_expression")
 
 _VECTOR = re.compile(r"\b(?:half|__half|float|double|int|char|__nv_bfloat16)_?([24])\b")
 """The type of a vector of elements."""
+
+_ADDED = re.compile(r".*\+(\d+)")
+"""A sum whose last term is a number."""
 
 _OTHER_JOINT = {"&&": "||", "||": "&&"}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}

@@ -89,3 +89,16 @@ def declared_name(declarator: Node | None) -> str:
             )
         declarator = inner
     return text_of(declarator)
+
+
+def device_variables(source: str) -> dict[str, tuple[str, int]]:
+    """Return the `__device__` variables that a kernel may change, with the file and line of each."""
+    found = {}
+    for node in all_of(parsed(source), "declaration"):
+        is_inside = node.parent is not None and node.parent.type == "compound_statement"
+        for declarator in node.children_by_field_name("declarator"):
+            head = (node.text or b"")[: declarator.start_byte - node.start_byte].decode(errors="replace")
+            is_variable = "__device__" in head and not re.search(r"\bconst(?:expr)?\b", head)
+            if is_variable and not is_inside and not any(all_of(declarator, "function_declarator")):
+                found[declared_name(declarator)] = file_and_line_of(node)
+    return found

@@ -442,8 +442,8 @@ def _exceeds_tile(watched: WatchedLaunch, fault: Fault) -> bool:
     """Return whether an index outside of a shared array may be that of a thread in its block."""
     shape, (x, y, _) = watched.shapes.get(fault.array), watched.launch.block
     is_like_tile = shape is not None and shape.extents == (y, x)
-    is_in_block = 0 < fault.extents[0] <= fault.index < max(watched.launch.block)
-    return fault.space == "shared" and is_in_block and not is_like_tile
+    is_of_thread = fault.index in fault.thread and 0 < fault.extents[0] <= fault.index
+    return fault.space == "shared" and is_of_thread and not is_like_tile
 
 
 def _is_harmless(watched: WatchedLaunch, fault: Fault, is_right: bool) -> bool:

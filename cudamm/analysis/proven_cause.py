@@ -26,7 +26,7 @@ from cudamm.devices.device import padded
 from cudamm.devices.observation import Fault
 from cudamm.devices.observe import observe
 from cudamm.errors import KernelError, NoDeviceError, UsageError
-from cudamm.execution.case import Case
+from cudamm.execution.case import FIRST_LAUNCH_ONLY, Case
 from cudamm.execution.judge import wrong_elements
 from cudamm.execution.usual_causes import FEW_BLOCKS
 from cudamm.kernels.launch_plan import Launch, plan
@@ -60,9 +60,6 @@ WITHIN_MATRIX = "access the element only if its row and column are within the ma
 
 AND_CHECK = f", and {WITHIN_MATRIX}"
 """The second part of the cure of a grid that is rounded down, if the kernel has no bounds check."""
-
-FIRST_LAUNCH_ONLY = "the product is right at the first launch only"
-"""Beginning of the mistake of a kernel that leaves a value for its next launch."""
 
 LONGEST_LAUNCH_S = 2.0
 """Time limit in seconds for one launch with a change."""

@@ -86,6 +86,9 @@ ORDER_SEEN = "the result depends on the order in which threads run"
 ORDER_MATTERS = f"{ORDER_SEEN}: the kernel has a race"
 """Cause of two products that differ, before the race is known."""
 
+FIRST_LAUNCH_ONLY = "the product is right at the first launch only"
+"""Beginning of the cause of products that are wrong because a kernel leaves a value for its next launch."""
+
 RIGHT_AT_FIRST = "right with the first inputs, and wrong with others"
 """Beginning of the reason why a product is wrong that was right on the inputs of the first launch."""
 
@@ -121,7 +124,9 @@ class Verdict:
         """Return this verdict with a cause, and a reason that begins with it."""
         if not cause:
             return self
-        return dataclasses.replace(self, cause=cause, reason="; ".join(filter(None, (cause, self.reason))))
+        # What follows from the value that a launch leaves looks like a race.
+        seen = "" if cause.startswith(FIRST_LAUNCH_ONLY) else self.reason
+        return dataclasses.replace(self, cause=cause, reason="; ".join(filter(None, (cause, seen))))
 
 
 UNVERIFIED = Verdict()

@@ -465,11 +465,11 @@ def troubles(results: Iterable[Result]) -> list[Trouble]:
     for result in concerned:
         key: tuple[object, ...] = ("skipped", result.label, _reason(result))
         if result.status == "failed":
-            reason = "" if result.verdict.cause else _reason(result)
+            kind, reason = _kind_of_cause(result), "" if result.verdict.cause else _reason(result)
             is_one_cause = len(causes.get((_variant(result), result.dtype), ())) == 1
-            if reason and is_one_cause and _is_wrong_product(result):
-                reason = _ALSO_WRONG
-            key = (_variant(result), _kind_of_cause(result), reason)
+            if _vagueness(result) and is_one_cause and _is_wrong_product(result):
+                kind, reason = "", _ALSO_WRONG
+            key = (_variant(result), kind, reason)
         groups.setdefault(key, []).append(ResultRow(result))
     found = [
         Trouble(tuple(rows), key[-1] if key[-1] == _ALSO_WRONG else _common_reason([r.result for r in rows]))
@@ -483,11 +483,15 @@ _ALSO_WRONG = "wrong too, without a cause of its own: mend the mistake that is n
 """What is reported of other sizes once the cause of a wrong product is known at one."""
 
 _NUMBER_OF_THREAD = re.compile(r"\(\d+(,\d+)+\)|\[[\d, -]+\]|\b\d[\d,]*(\.\d+)?\b")
+_WRONG_PRODUCT = re.compile(
+    r"\belements? (wrong|never written)\b|\bwrote (past|before)\b|\bbad memory access\b|"
+    + re.escape(ORDER_SEEN)
+)
 _LINE = re.compile(r"(\.\w+:|\blines? )(\d+)")
 
 
 def _is_wrong_product(result: Result) -> bool:
-    return re.search(r"\belements? wrong\b", _reason(result)) is not None
+    return _WRONG_PRODUCT.search(_reason(result)) is not None
 
 
 def _kind_of_cause(result: Result) -> str:

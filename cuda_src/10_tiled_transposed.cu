@@ -1,4 +1,4 @@
-// Bank conflicts removed by storing a tile transposed.
+// Bank conflicts moved from the loads to one store: the tile is stored transposed.
 //
 // sources:   Sheffield lab 06 (step 2, bank conflicts)
 // param:     BLOCK_SIZE = 32 in 1, 2, 4, 8, 16, 32

@@ -917,6 +917,8 @@ def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
     shape = watched.shapes.get(access.array)
     line = "column" if shape and shape.by_column else "row"
     cure = f"let neighbouring threads access neighbouring elements of a {line}, or go through shared memory"
+    if "matrix_sync" in watched.program.line_text(access.line, access.file):
+        cure = "copy whole rows to shared memory first, and load the fragments from there"
     stride, width = _stride(watched, access), watched.launch.block[0]
     if stride == access.size_bytes and width * access.size_bytes < SECTOR_BYTES:
         message += f": a row of the block is only {width} threads wide"

@@ -82,7 +82,7 @@ class RightSizes:
         text = f"right where {' and '.join(self._conditions())}"
         if self.program_size is None:
             return text
-        has_others = "" if self.holds(Shape(*self.program_size)) else ", where it is not"
+        has_others = "" if self.holds(Shape(*self.program_size)) else ", which is no such size"
         return f"{text} (the program has {size}{has_others})"
 
     def _conditions(self) -> list[str]:

@@ -151,7 +151,7 @@ def not_verified(variants: Iterable[Variant], verified: Collection[tuple[int, ..
             remarks.append(
                 f"{file} was not verified: cudamm verify {file} reports whether its product is right."
             )
-    return remarks
+    return list(dict.fromkeys(remarks))
 
 
 def are_square_only(variants: Sequence[Variant]) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cudamm.benchmark.result import Result, Status, are_comparable, share_of_cublas, yardsticks_of
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
-from cudamm.execution.case import ORDER_MATTERS, ORDER_SEEN
+from cudamm.execution.case import FIRST_LAUNCH_ONLY, ORDER_MATTERS, ORDER_SEEN
 from cudamm.kernels.input_kinds import AnyKind, unusual_inputs
 from cudamm.output.best_row import best_candidates, best_of_several, best_row, speed_order
 from cudamm.output.number_format import parameters, rate_unit, variant
@@ -485,7 +485,7 @@ _ALSO_WRONG = "wrong too, without a cause of its own: mend the mistake that is n
 _NUMBER_OF_THREAD = re.compile(r"\(\d+(,\d+)+\)|\[[\d, -]+\]|\b\d[\d,]*(\.\d+)?\b")
 _WRONG_PRODUCT = re.compile(
     r"\belements? (wrong|never written)\b|\bwrote (past|before)\b|\bbad memory access\b|"
-    + re.escape(ORDER_SEEN)
+    + "|".join(map(re.escape, (ORDER_SEEN, FIRST_LAUNCH_ONLY)))
 )
 _LINE = re.compile(r"(\.\w+:|\blines? )(\d+)")
 

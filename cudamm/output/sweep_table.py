@@ -27,6 +27,8 @@ def render(console: Console, view: ResultsView, top: int | None) -> None:
     for problem, whole in zip(shown.problems, view.problems, strict=False):
         if problem.kernels_without_gpu:
             print_kernels(console, problem.label, problem.kernels_without_gpu)
+            if top is not None:
+                console.print("All rows are shown: --top needs times, and these kernels ran without a GPU.")
         if problem.timed_where_they_run:
             print_fitting(console, (_table(shown, problem, whole, top, detail) for detail in (3, 2, 1, 0)))
     print_troubles(console, shown.troubles)

@@ -47,7 +47,7 @@ MOST_CURVES = 8
     ),
     option("--barriers", type=WholeNumber(0, 16), metavar="N", show_default="1", help="Barriers per block."),
 )
-@problem_options("1024, which decides the number of waves")
+@problem_options("1024, or the size of your program; it decides the number of waves")
 @architecture_options(device_option)
 @option_group(
     "Questions",

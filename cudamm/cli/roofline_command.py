@@ -116,7 +116,7 @@ _roofs_options: Decorator = gathered(
         )
     ],
 )  # fmt: skip
-@problem_options(DEFAULT_SIZE, "float32", seed_option)
+@problem_options(f"{DEFAULT_SIZE}, or the size of your program", "float32", seed_option)
 @_roofs_options
 @option_group(
     "Measuring",
@@ -165,7 +165,7 @@ def roofline_command(
     from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import kernels_of
     from cudamm.kernels.launchable_cases import launchable_cases
-    from cudamm.kernels.usual_sizes import not_verified
+    from cudamm.kernels.usual_sizes import not_verified, own_size_or
     from cudamm.tuning.fitted_cases import fitted, fitted_to
     from cudamm.tuning.place import of_architecture
 
@@ -178,9 +178,8 @@ def roofline_command(
         raise UsageError("--arch all: a roofline belongs to one GPU; name one architecture, such as sm_86")
     why_refused = "do not run on the GPU and have no roofline: name a method that runs on a GPU"
     variants = kernels_of(selection.variants(), selection.is_named, why_refused)
-    chosen = asked_cases(
-        variants, selection.is_named, sizes or (DEFAULT_SIZE,), dtypes, seed, quiet=outputs.quiet
-    )
+    sizes = sizes or (own_size_or(variants, DEFAULT_SIZE),)
+    chosen = asked_cases(variants, selection.is_named, sizes, dtypes, seed, quiet=outputs.quiet)
     if sheet.is_given and device_spec in ("auto", "cpu"):
         chosen, remarks = fitted(chosen, selection.is_named, sheet.lacks, of_architecture(sheet.architecture))
         chosen, cannot_launch = launchable_cases(chosen, selection.is_named, [sheet.limits])

@@ -36,7 +36,7 @@ LARGEST_BLOCK = 2**31 - 1
 
 @cloup.command()
 @selection_options(fmad_option)
-@problem_options(SIZE, "float32", seed_option)
+@problem_options(f"{SIZE}, or the size of your program", "float32", seed_option)
 @option_group(
     "Tracing",
     option(

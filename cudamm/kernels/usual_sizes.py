@@ -127,6 +127,13 @@ def own_sizes_not_run(variants: Sequence[Variant], named: Sequence[str]) -> list
     return [f"{text[0].upper()}{text[1:]}." for text in dict.fromkeys(texts)]
 
 
+def own_size_or(variants: Iterable[Variant], default: str) -> str:
+    """Return the size of the user's program, as M x N x K, if all variants are of it; else a default."""
+    sizes = {None if variant.method.builtin else variant.method.program_size for variant in variants}
+    own = sizes.pop() if len(sizes) == 1 else None
+    return default if own is None else "x".join(map(str, own))
+
+
 def not_verified(variants: Iterable[Variant], verified: Collection[tuple[int, ...]] = ()) -> list[str]:
     """Return a remark on each user's kernel whose figures are shown although its product may be wrong.
 

@@ -138,8 +138,8 @@ def findings(results: Sequence[RooflineResult]) -> list[str]:
     counted = dict.fromkeys(r.method for r in results if r.traffic is not None and r.traffic.is_counted)
     if counted:
         found.append(
-            f"{', '.join(counted)}: the header has no traffic, so cudamm trace counted the bytes on the CPU "
-            "device"
+            f"{', '.join(counted)}: the CPU device counted the bytes, as cudamm trace does, because the file "
+            "has no line “traffic:”"
         )
     return found
 

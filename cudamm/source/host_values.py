@@ -197,15 +197,18 @@ class Variables:
 
     values: dict[str, HostNumber] = field(default_factory=dict)  # each after those that it needs
     unknown: dict[str, ast.AST | None] = field(default_factory=dict)  # with what would be their values
+    in_program: dict[str, str] = field(default_factory=dict)  # their names there, if they have others
 
     def declare(self, name: str, number: HostNumber) -> HostNumber:
         """Return a number as the variable of a name."""
         names = _names_like(name)
-        name = next(names)
+        name_of_program, name = name, next(names)
         while number.text != name and (
             name in self.unknown or self.values.setdefault(name, number) != number
         ):
             name = next(names)
+        if name != cpp_name(name_of_program):
+            self.in_program[name] = name_of_program
         return replace(number, text=name)
 
     def number(self, value: Value) -> HostNumber | None:

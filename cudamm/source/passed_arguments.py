@@ -30,6 +30,9 @@ _TYPES = {
 
 _PYTHON = ("int", "float")
 
+_ARRAYS = ("array", "transposed", "numpy", "view")
+"""The kinds of arguments that are arrays."""
+
 
 @dataclass(frozen=True)
 class Passed:
@@ -37,7 +40,8 @@ class Passed:
 
     Attributes:
         interface: `PYCUDA`, `PREPARED` or `CUPY`.
-        kinds: of each argument: a type such as `int`, `int64` or `float32`, with `=0` after it for a zero;
+        kinds: of each argument: a type such as `int`, `int64` or `float32`, with `=0` after it for a zero,
+            and then the number as the program names it;
             `array` for memory of the GPU, `transposed` for a transposed array there, `numpy` for an array of
             NumPy, `view B.T, rows, columns` for one with the memory of another array of these extents; empty
             for what is not known.
@@ -47,6 +51,11 @@ class Passed:
     interface: str
     kinds: Sequence[str]
     mistake: str = ""
+
+    @property
+    def arrays(self) -> list[bool]:
+        """Return of each argument whether it is certainly an array."""
+        return [kind.partition(" ")[0] in _ARRAYS for kind in self.kinds]
 
     def code(self) -> str:
         """Return the C++ that says it."""
@@ -88,6 +97,7 @@ def mistake_of(
     if passed.mistake:
         return passed.mistake
     layout: list[tuple[str, str]] | None = []  # the types that the kernel takes, and those that it gets
+    texts: list[str] = []  # the arguments in words of the program
     for name, parameter, argument, given in zip(
         kernel.parameter_names, kernel.parameters, arguments, passed.kinds, strict=False
     ):
@@ -95,7 +105,9 @@ def mistake_of(
         kind, _, zero = kind.partition("=")
         declared = " ".join(text_of(parameter.child_by_field_name("type")).split())
         place = f"{kernel.name} takes “{declared} {name}”"
-        text = text_of(argument)
+        is_number = details and kind not in _ARRAYS
+        text = details if is_number else text_of(argument)
+        texts.append(text)
         if any(all_of(parameter, "pointer_declarator", "array_declarator")):
             if kind == "numpy":
                 return _of_numpy(passed.interface, text, letters.get(name, ""))
@@ -112,7 +124,7 @@ def mistake_of(
         if layout is not None:
             layout = [*layout, (wanted, kind)] if wanted and kind else None
     is_whole = layout and len(passed.kinds) == len(kernel.parameters) and passed.interface == PYCUDA
-    return _of_layout(layout, kernel, arguments) if layout and is_whole else ""
+    return _of_layout(layout, kernel, texts) if layout and is_whole else ""
 
 
 def _of_numpy(interface: str, array: str, letter: str) -> str:
@@ -148,7 +160,7 @@ def view_mistake(view: str, base: str, kernel: str, copied: str) -> str:
 
 def _of_number(interface: str, kind: str, wanted: str, text: str, place: str, *, is_zero: bool) -> str:
     """Return what is wrong with a number that is passed for a parameter that is no pointer."""
-    if not kind or kind in ("array", "transposed", "numpy", "view") or interface == PREPARED:
+    if not kind or kind in _ARRAYS or interface == PREPARED:
         return ""
     number = "the number" if not re.fullmatch(r"[A-Za-z_]\w*|[\d.]+", text) else text
     example = text if number == text else "…"
@@ -166,7 +178,7 @@ def _of_number(interface: str, kind: str, wanted: str, text: str, place: str, *,
     return ""
 
 
-def _of_layout(layout: Sequence[tuple[str, str]], kernel: Function, arguments: Sequence[Node]) -> str:
+def _of_layout(layout: Sequence[tuple[str, str]], kernel: Function, arguments: Sequence[str]) -> str:
     """Return which number has another width than its parameter, so that the kernel gets other bytes.
 
     PyCUDA packs the arguments one after the other, and the driver refuses too many bytes.
@@ -174,9 +186,8 @@ def _of_layout(layout: Sequence[tuple[str, str]], kernel: Function, arguments: S
     taken, given = (_end([types[side] for types in layout]) for side in (0, 1))
     if taken[:-1] == given[:-1] and given[-1] <= taken[-1]:
         return ""
-    for (wanted, kind), argument, name in zip(layout, arguments, kernel.parameter_names, strict=True):
+    for (wanted, kind), text, name in zip(layout, arguments, kernel.parameter_names, strict=True):
         if _width(wanted) != _width(kind):
-            text = text_of(argument)
             bytes_of = f"{_width(kind)} bytes, and {kernel.name} takes {_width(wanted)} for {name}"
             example = text if text.isidentifier() or text.isdigit() else "…"
             return f"{text} is {_with_article(kind)} of {bytes_of}: pass np.{wanted}({example})"

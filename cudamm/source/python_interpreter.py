@@ -32,6 +32,7 @@ from cudamm.source.host_values import (
     combined,
     common_dtype,
     constant,
+    dtype_of,
     rounded_up,
     truth,
 )
@@ -511,6 +512,8 @@ class Interpreter:
         call = Call(name, owner, list(given or ()), keywords, node.lineno, self.variables)
         for value in (*call.arguments, *keywords.values()):
             self._note(value, node)
+        if isinstance(called, Instance):
+            called = self._attribute(called, "__call__", node.func)
         if isinstance(called, Function):
             return self._run(called, call)
         if isinstance(called, Class):
@@ -574,6 +577,10 @@ class Interpreter:
             value = arguments[place] if place < len(arguments) else None
             value = call.keywords.get(parameter.arg, value) if call else value
             value = self.value(default) if value is None and default else value
+            if not call and isinstance(value, HostNumber):  # a caller elsewhere may pass another type
+                value = replace(value, dtype="")
+            elif not call and isinstance(value, Library) and dtype_of(value):
+                value = None
             value = Unknown(node=parameter) if value is None else value
             frame.names[parameter.arg] = self.variables.named(parameter.arg, value)
         if node.args.vararg and call:

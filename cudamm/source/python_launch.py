@@ -99,7 +99,8 @@ def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | N
     conditions = [text for frame in frames for text in frame.conditions]
     code = " ".join([*dict.fromkeys(conditions), *_allocations(arguments), launched])
     mistake = _mistake_of_extents(library, grid, "grid") or _mistake_of_extents(library, block, "block")
-    return Launch(kernel, call.line, code, Passed(library, [*map(_kind, arguments)], mistake))
+    kinds = [_kind(each, call.variables) for each in arguments]
+    return Launch(kernel, call.line, code, Passed(library, kinds, mistake))
 
 
 def _mistake_of_extents(library: str, value: Value, what: str) -> str:
@@ -117,11 +118,12 @@ def _mistake_of_extents(library: str, value: Value, what: str) -> str:
     return ""
 
 
-def _kind(value: Value) -> str:
+def _kind(value: Value, variables: Variables) -> str:
     """Return the kind of an argument, as `Passed` has it."""
     match value:
-        case HostNumber(dtype=dtype):
-            return f"{dtype}=0" if dtype and value.value == 0 else dtype
+        case HostNumber(dtype=dtype) if dtype:
+            name = variables.in_program.get(value.text, value.text)
+            return f"{dtype}{'=0' * (value.value == 0)} {name}"
         case HostArray(view=view) if view and value.shape and len(value.shape) == 2:
             columns, rows = (number.text for number in value.shape)
             return f"view {view}, {rows}, {columns}"

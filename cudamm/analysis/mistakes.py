@@ -688,6 +688,8 @@ def uninitialised(watched: WatchedLaunch, fault: Fault) -> Mistake:
         "C is not initialised before the launch: fill it with zeros in the host code, or add in a variable "
         "and store the sum once"
     )
+    if watched.program.method.copies_back_only:
+        cure = "pass an array of zeros by pycuda.driver.InOut, which copies it to the GPU before the launch"
     message = f"{watched.access(fault)}, which was never written"
     return _element_mistake(watched, "uninitialised", fault, message, cure if fault.space == "global" else "")
 

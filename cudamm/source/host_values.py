@@ -61,6 +61,7 @@ class HostArray:
     is_numpy: bool = field(default=False, compare=False)  # whether it is certainly an array of NumPy itself
     is_row_major: bool = field(default=False, compare=False)  # whether it certainly lies row by row
     is_transposed: bool = field(default=False, compare=False)  # whether it is another array transposed
+    is_out: bool = field(default=False, compare=False)  # whether PyCUDA's `Out` copies it from the GPU only
     view: str = field(default="", compare=False)  # such as `B.T`, if its memory is that of `B`, row by row
 
 

@@ -19,6 +19,9 @@ PASSED = "passed_from_python"
 PYCUDA, PREPARED, CUPY = "pycuda", "prepared", "cupy"
 """Who launches: PyCUDA, PyCUDA by a format that the kernel was prepared with, or CuPy."""
 
+OUT = "array out"
+"""The kind of an array that is only copied from the GPU, by PyCUDA's `Out`."""
+
 _TYPES = {
     "int": "int32", "signed": "int32", "int32_t": "int32", "unsigned": "uint32", "unsigned int": "uint32",
     "uint32_t": "uint32", "long": "int64", "long long": "int64", "int64_t": "int64", "size_t": "uint64",
@@ -42,9 +45,9 @@ class Passed:
         interface: `PYCUDA`, `PREPARED` or `CUPY`.
         kinds: of each argument: a type such as `int`, `int64` or `float32`, with `=0` after it for a zero,
             and then the number as the program names it;
-            `array` for memory of the GPU, `transposed` for a transposed array there, `numpy` for an array of
-            NumPy, `view B.T, rows, columns` for one with the memory of another array of these extents; empty
-            for what is not known.
+            `array` for memory of the GPU, `OUT`, `transposed` for a transposed array there, `numpy` for an
+            array of NumPy, `view B.T, rows, columns` for one with the memory of another array of these
+            extents; empty for what is not known.
         mistake: of the configuration, in words; empty for none.
     """
 

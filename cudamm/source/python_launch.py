@@ -17,7 +17,7 @@ from cudamm.source.host_values import (
     Variables,
     cpp_name,
 )
-from cudamm.source.passed_arguments import CUPY, PREPARED, PYCUDA, Passed
+from cudamm.source.passed_arguments import CUPY, OUT, PREPARED, PYCUDA, Passed
 from cudamm.source.python_library import Call
 from cudamm.source.python_text import HostNumber
 
@@ -127,6 +127,8 @@ def _kind(value: Value, variables: Variables) -> str:
         case HostArray(view=view) if view and value.shape and len(value.shape) == 2:
             columns, rows = (number.text for number in value.shape)
             return f"view {view}, {rows}, {columns}"
+        case HostArray(is_out=True):
+            return OUT
         case HostArray():
             is_copy = value.is_transposed and value.is_row_major
             return "numpy" if value.is_numpy else "transposed" if is_copy else "array"

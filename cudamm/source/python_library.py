@@ -23,6 +23,7 @@ from cudamm.source.host_values import (
     Variables,
     combined,
     constant,
+    cpp_name,
     dtype_of,
     rounded_up,
 )
@@ -257,9 +258,12 @@ def _array(call: Call) -> HostArray | Unknown | None:
     if {("same", name), ("real", name)} & _KINDS and isinstance(first, HostArray):
         dtype = dtype_of(Library(name)) if ("real", name) in _KINDS else _dtype(call, first.dtype)
         first = replace(_viewed(first, name), is_numpy=first.is_numpy and _is_numpy(call))
-        return replace(first, is_zero=first.is_zero and name != "Out", dtype=dtype)
+        is_out = name == "Out"
+        return replace(first, is_zero=first.is_zero and not is_out, is_out=is_out, dtype=dtype)
     if name in ("t", "transpose") and isinstance(first, HostArray) and len(call.arguments) == 1:
         return transposed(first, f"{first.name or 'the array'}.T")
+    if name == "Out" and isinstance(first, Unknown) and first.name:
+        return HostArray(name=cpp_name(first.name), is_out=True)
     if ("given", name) in _KINDS and isinstance(first, Unknown | Library):
         return first if isinstance(first, Unknown) else Unknown(first.path)
     if name.endswith("_like") and isinstance(first, HostArray | Unknown):

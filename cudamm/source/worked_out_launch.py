@@ -27,7 +27,7 @@ from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
 from cudamm.source.parsed_source import all_of, place_of, text_of
-from cudamm.source.passed_arguments import mistake_of, passed_by, view_mistake
+from cudamm.source.passed_arguments import OUT, mistake_of, passed_by, view_mistake
 from cudamm.source.program_values import (
     class_argument,
     is_chosen_by_user,
@@ -68,6 +68,7 @@ class WorkedOutLaunch:
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type; empty for none.
+        copies_back_only: whether a Python program passes C by PyCUDA's `Out`, so that C is not copied to the GPU.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -82,6 +83,7 @@ class WorkedOutLaunch:
     assumptions: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     type_conflict: str = ""
+    copies_back_only: bool = False
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -220,6 +222,7 @@ class _Launch:
             self._program_size(),
             tuple(self.assumed.values()),
             type_conflict=self._type_conflict(),
+            copies_back_only=self._copies_back_only(),
         )
 
     def _type_conflict(self) -> str:
@@ -267,6 +270,12 @@ class _Launch:
                     found["view"], found["base"], self.kernel.name, f"{found['view']}.contiguous()"
                 )
         return ""
+
+    def _copies_back_only(self) -> bool:
+        """Return whether a program passes C in a way that copies it from the GPU only."""
+        passed = passed_by(self.function)
+        pairs = zip(self.kernel.parameter_names, passed.kinds if passed else (), strict=False)
+        return any(self.found.letters.get(name) == "C" and kind == OUT for name, kind in pairs)
 
     def _program_size(self) -> tuple[int, int, int] | None:
         """Return M, N and K in the program; None if one is not known."""

@@ -46,8 +46,8 @@ class Passed:
         kinds: of each argument: a type such as `int`, `int64` or `float32`, with `=0` after it for a zero,
             and then the number as the program names it;
             `array` for memory of the GPU, `OUT`, `transposed` for a transposed array there, `numpy` for an
-            array of NumPy, `view B.T, rows, columns` for one with the memory of another array of these
-            extents; empty for what is not known.
+            array of NumPy, `view B.T, rows, columns, copy` for one with the memory of another array of
+            these extents, and a copy that lies row by row; empty for what is not known.
         mistake: of the configuration, in words; empty for none.
     """
 
@@ -141,23 +141,22 @@ def _of_view(
     view: str, kernel: str, letter: str, columns: Collection[str], roles: Mapping[str, Collection[str]]
 ) -> str:
     """Return what is wrong with a transposed view: its memory is not transposed, as the kernel reads it."""
-    text, rows, width = (*view.split(","), "", "")[:3]
+    text, rows, width, copied = (part.strip() for part in (*view.split(","), "", "", "")[:4])
     is_wrong = letter in columns and all(
-        role in roles.get(size.strip(), ())
-        for role, size in zip(DIMENSIONS[letter], (rows, width), strict=True)
+        role in roles.get(size, ()) for role, size in zip(DIMENSIONS[letter], (rows, width), strict=True)
     )
     if not is_wrong:
         return ""
     base = re.sub(r"\.(T|t\(\)|transpose\(\))$", "", text)
-    copied = f"{text}.contiguous()" if text.endswith(".t()") else f"np.ascontiguousarray({text})"
-    return view_mistake(text, base, kernel, copied)
+    return view_mistake(text, base if base != text else "another array", kernel, copied)
 
 
 def view_mistake(view: str, base: str, kernel: str, copied: str) -> str:
-    """Return what is wrong with a transposed view, with the copy of it that a kernel needs."""
+    """Return what is wrong with a transposed view, with the copy that a kernel needs; empty if not known."""
+    cure = f"pass a copy, {copied}" if copied else "pass a copy that lies row by row"
     return (
         f"{view} is a view of the memory of {base}, which is not transposed, and {kernel} reads it as "
-        f"transposed: pass a copy, {copied}"
+        f"transposed: {cure}"
     )
 
 

@@ -40,6 +40,7 @@ from cudamm.source.python_launch import Launch, launch_of
 from cudamm.source.python_library import (
     MODULES,
     MOST_ELEMENTS,
+    NAMELESS,
     Call,
     element,
     folder_of,
@@ -413,6 +414,7 @@ class Interpreter:
             case (HostArray() as array, _, other) | (other, _, HostArray() as array):
                 both = other if isinstance(other, HostArray) else array
                 made = replace(array, is_zero=False, name="", dtype=common_dtype(array, other), view="")
+                made.library = array.library if array.library == both.library else ""
                 made.is_transposed = False
                 is_row_major = array.is_row_major and both.is_row_major and array.shape == both.shape
                 return replace(made, is_numpy=array.is_numpy and both.is_numpy, is_row_major=is_row_major)
@@ -475,7 +477,7 @@ class Interpreter:
         if name in ("shape", "size", "nbytes", "itemsize") and isinstance(owner, HostArray | Unknown):
             return self._of_array(owner, name)
         if name == "T" and isinstance(owner, HostArray):
-            return transposed(owner, f"{owner.name or 'the array'}.T")
+            return transposed(owner, f"{owner.name or NAMELESS}.T")
         call = Call(name, owner, [], {}, 0, self.variables)
         same = method_value(call) if isinstance(owner, HostArray | Unknown) else None
         named = Unknown(f"{owner.name}.{name}") if isinstance(owner, Unknown) and owner.name else None

@@ -12,13 +12,14 @@ from cudamm.source.host_values import (
     Frame,
     HostArray,
     Kernel,
+    Library,
     Unknown,
     Value,
     Variables,
     cpp_name,
 )
 from cudamm.source.passed_arguments import CUPY, OUT, PREPARED, PYCUDA, Passed
-from cudamm.source.python_library import Call
+from cudamm.source.python_library import NAMELESS, Call
 from cudamm.source.python_text import HostNumber
 
 _PREPARED = {"prepared_call": 2, "prepared_timed_call": 2, "prepared_async_call": 3}
@@ -99,7 +100,7 @@ def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | N
     conditions = [text for frame in frames for text in frame.conditions]
     code = " ".join([*dict.fromkeys(conditions), *_allocations(arguments), launched])
     mistake = _mistake_of_extents(library, grid, "grid") or _mistake_of_extents(library, block, "block")
-    kinds = [_kind(each, call.variables) for each in arguments]
+    kinds = [_kind(each, call.variables, frames, library) for each in arguments]
     return Launch(kernel, call.line, code, Passed(library, kinds, mistake))
 
 
@@ -118,7 +119,7 @@ def _mistake_of_extents(library: str, value: Value, what: str) -> str:
     return ""
 
 
-def _kind(value: Value, variables: Variables) -> str:
+def _kind(value: Value, variables: Variables, frames: Sequence[Frame], interface: str) -> str:
     """Return the kind of an argument, as `Passed` has it."""
     match value:
         case HostNumber(dtype=dtype) if dtype:
@@ -126,7 +127,13 @@ def _kind(value: Value, variables: Variables) -> str:
             return f"{dtype}{'=0' * (value.value == 0)} {name}"
         case HostArray(view=view) if view and value.shape and len(value.shape) == 2:
             columns, rows = (number.text for number in value.shape)
-            return f"view {view}, {rows}, {columns}"
+            view = value.name if view.startswith(NAMELESS) and value.name else view
+            library = value.library or ("cupy" if interface == CUPY else "")
+            copy = f"{view}.contiguous()" if library == "torch" else ""
+            if library in ("cupy", "numpy"):
+                names = (name for name, each in frames[0].names.items() if each == Library(library))
+                copy = f"{next(names, library)}.ascontiguousarray({view})"
+            return f"view {view}, {rows}, {columns}, {copy}"
         case HostArray(is_out=True):
             return OUT
         case HostArray():

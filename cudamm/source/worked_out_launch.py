@@ -68,7 +68,7 @@ class WorkedOutLaunch:
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type; empty for none.
-        copies_back_only: whether a Python program passes C by PyCUDA's `Out`, so that C is not copied to the GPU.
+        copies_back_only: whether a Python program passes C by PyCUDA's `Out`: C is not copied to the GPU.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 

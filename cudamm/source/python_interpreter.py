@@ -82,11 +82,14 @@ class Interpreter:
 
     Args:
         program: the program's text.
+        name: of the program's file, without its folder.
         read: returns the text of a file that the program names, or raises UsageError.
         is_python_2: whether `/` of whole numbers is rounded down.
     """
 
-    def __init__(self, program: str, read: Callable[[str, ast.AST], KernelText], is_python_2: bool) -> None:
+    def __init__(
+        self, program: str, name: str, read: Callable[[str, ast.AST], KernelText], is_python_2: bool
+    ) -> None:
         self.variables = Variables()
         self.modules: list[Module] = []
         self.texts: list[
@@ -95,7 +98,8 @@ class Interpreter:
         self.launches: dict[tuple[ast.Call, str, str], list[Launch]] = {}  # the first of each call
         self.calls: list[Call] = []  # of libraries
         self.decorated: list[tuple[FunctionNode, str]] = []  # functions, with the names of their decorators
-        self._lines, self._read, self._is_python_2 = program.split("\n"), read, is_python_2
+        self._lines, self._name, self._read = program.split("\n"), name, read
+        self._is_python_2 = is_python_2
         self._is_python_3 = False  # whether that is certain
         self._frames = [Frame()]
         self._instances: list[Instance] = []
@@ -312,7 +316,7 @@ class Interpreter:
                 text = literal if isinstance(literal, str) else literal.decode("utf-8", "replace")
                 return plain(text, lines_of_literal(node, self._lines))
             case ast.Name(id="__file__"):
-                return NamedFile("program.py")
+                return NamedFile(self._name)
             case ast.Name(id="__name__"):
                 return plain("__main__")
             case ast.Name(id=name):
@@ -381,8 +385,12 @@ class Interpreter:
             return HostArray((*(counted.shape or ()), *(row or ())), is_zero=is_zero(found[0]))
         return None if elements is None else tuple(found)
 
-    def _interpolated(self, node: ast.JoinedStr, parts: Sequence[ast.expr]) -> KernelText | None:
+    def _interpolated(self, node: ast.JoinedStr, parts: Sequence[ast.expr]) -> KernelText | NamedFile | None:
         lines, text = lines_of_literal(node, self._lines), ""
+        folder = self.value(parts[0].value) if parts and isinstance(parts[0], ast.FormattedValue) else None
+        if isinstance(folder, NamedFile):  # `f"{folder}/kernel.cu"`
+            name = self._interpolated(node, parts[1:])
+            return NamedFile(f"{folder.path}{name}") if isinstance(name, KernelText) else None
         for part in parts:
             if len(text) > LONGEST_TEXT:
                 return None
@@ -407,6 +415,8 @@ class Interpreter:
                 return KernelText(left.marked + right.marked)
             case NamedFile(path=path), ast.Div() | ast.Add(), KernelText():
                 return NamedFile(posixpath.join(path, str(right).lstrip("/")))
+            case NamedFile(path=path), ast.Div(), NamedFile():
+                return NamedFile(posixpath.join(path, right.path))
             case tuple(), ast.Add(), tuple():
                 return (*left, *right)
             case HostArray(), ast.MatMult(), _:

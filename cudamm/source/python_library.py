@@ -124,6 +124,14 @@ def method_value(call: Call) -> Value | None:
             return owner
         case KernelText():
             return _text_method(owner, call)
+        case NamedFile(path=path) if isinstance(first, KernelText):
+            made = {
+                "with_name": posixpath.join(folder_of(path), str(first)),
+                "with_suffix": posixpath.splitext(path)[0] + str(first),
+                "joinpath": posixpath.join(path, *map(str, call.arguments)),
+            }
+            is_known = all(isinstance(each, KernelText) for each in call.arguments)
+            return NamedFile(made[name]) if name in made and is_known else None
         case NamedFile() if ("path", name) in _KINDS:
             return owner
         case dict() if name in ("items", "values", "get"):

@@ -818,8 +818,9 @@ def wrong_result(watched: WatchedLaunch, reason: str) -> Mistake:
     file, line = watched.program.method.launched_at
     if line and OF_LAUNCH.match(reason):
         return watched.mistake("wrong-result", reason, line=line, file=file, array="C")
-    stores = {a.line for a in watched.observation.accesses if a.array == "C" and a.op == "store"}
-    return watched.mistake("wrong-result", reason, line=stores.pop() if len(stores) == 1 else 0, array="C")
+    stores = {(a.file, a.line) for a in watched.observation.accesses if a.array == "C" and a.op == "store"}
+    file, line = stores.pop() if len(stores) == 1 else ("", 0)
+    return watched.mistake("wrong-result", reason, line=line, file=file, array="C")
 
 
 def shared_memory_limit(

@@ -142,7 +142,7 @@ _BEGINS_WITH_NAME = re.compile(r"(?!it|this|there|nothing)\w+ is |[b-z]\b|\w*[_\
 
 
 def capitalised(text: str) -> str:
-    """Return the text with a capital; a name such as `n`, C[0][0] or mm.py at its beginning stays unchanged."""
+    """Return the text with a capital; a name such as `n`, C[0][0] or mm.py at its beginning stays."""
     return text if _BEGINS_WITH_NAME.match(text) else text[:1].upper() + text[1:]
 
 

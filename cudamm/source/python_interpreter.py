@@ -112,8 +112,11 @@ class Interpreter:
         """Follow the program, then the functions that it does not call."""
         self._is_python_3 = not self._is_python_2 and is_certainly_python_3(tree)
         self._block(tree.body)
-        for function, of in self._functions:  # which following them extends
-            if function.node not in self._entered:
+        for needs_nothing in (True, False):  # functions such as `main()` know what they pass to others
+            for function, of in self._functions:  # which following them extends
+                needed = of or any(default is None for _, default in function.parameters)
+                if function.node in self._entered or (needs_nothing and needed):
+                    continue
                 made = (each for each in self._instances if each.of is of)
                 owner = (next(made, None) or self._instance(of, None)) if of else None
                 self._run(replace(function, owner=owner), None)

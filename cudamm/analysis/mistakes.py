@@ -692,6 +692,8 @@ def uninitialised(watched: WatchedLaunch, fault: Fault) -> Mistake:
         "C is not initialised before the launch: fill it with zeros in the host code, or add in a variable "
         "and store the sum once"
     )
+    if watched.program.method.copies_back_only:
+        cure = "pass an array of zeros by pycuda.driver.InOut, which copies it to the GPU before the launch"
     message = f"{watched.access(fault)}, which was never written"
     return _element_mistake(watched, "uninitialised", fault, message, cure if fault.space == "global" else "")
 
@@ -823,8 +825,9 @@ def wrong_result(watched: WatchedLaunch, reason: str) -> Mistake:
     file, line = watched.program.method.launched_at
     if line and OF_LAUNCH.match(reason):
         return watched.mistake("wrong-result", reason, line=line, file=file, array="C")
-    stores = {a.line for a in watched.observation.accesses if a.array == "C" and a.op == "store"}
-    return watched.mistake("wrong-result", reason, line=stores.pop() if len(stores) == 1 else 0, array="C")
+    stores = {(a.file, a.line) for a in watched.observation.accesses if a.array == "C" and a.op == "store"}
+    file, line = stores.pop() if len(stores) == 1 else ("", 0)
+    return watched.mistake("wrong-result", reason, line=line, file=file, array="C")
 
 
 def shared_memory_limit(

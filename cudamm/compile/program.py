@@ -58,8 +58,8 @@ class Program:
         """
         if file:
             return self.lines.get((file, line), "").strip()
-        own = self.method.source.splitlines()
-        text = own[line - 1].strip() if 0 < line <= len(own) else ""
+        own = _lines(self.method.source)  # `#line` is in it if a Python program reads the kernel from a file
+        text = (own.get((self.method.path.name, line)) or own.get(("", line), "")).strip()
         return "" if text.startswith(f"void {LAUNCHER}(") else text
 
     @property

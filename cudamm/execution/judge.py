@@ -13,7 +13,13 @@ from cudamm.errors import KernelError
 from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.execution.precision_judge import lower_precision_of
 from cudamm.execution.usual_causes import ONLY_ZEROS, missing_terms, unwritten_part, usual_cause
-from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, adds_to_output, terms_used, written_as_narrow
+from cudamm.execution.wrong_result import (
+    ADDS_TO_OUTPUT,
+    NOT_COPIED,
+    adds_to_output,
+    terms_used,
+    written_as_narrow,
+)
 from cudamm.kernels.method import MatrixName
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem
 from cudamm.kernels.variant import Variant
@@ -82,6 +88,9 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     verdict = dataclasses.replace(verdict, launch_ms=launch_ms)
     if verdict.correct is False and not verdict.reason:
         verdict = _explained(verdict, run, problem, variant, product, depends_on_order, emulated=thread_order)
+    if verdict.cause == ADDS_TO_OUTPUT and variant.method.copies_back_only:
+        reason = verdict.reason.replace(ADDS_TO_OUTPUT, f"{ADDS_TO_OUTPUT}, and {NOT_COPIED}")
+        verdict = dataclasses.replace(verdict, reason=reason)
     if depends_on_order and verdict.cause in ("", ADDS_TO_OUTPUT):
         verdict = dataclasses.replace(verdict, correct=False).because_of(ORDER_MATTERS)
     if verdict.correct is False and missed_barrier:

@@ -15,6 +15,7 @@ MOST_WORK = 2**27
 
 ADDS_TO_OUTPUT = "it adds to what C held before: C has to be set to zero first"
 
+NOT_COPIED = "pycuda.driver.Out does not copy C to the GPU"
 
 LEAST_ROUNDED = 2.0**-24
 """Largest error of rounding numbers below the normal range of float16."""

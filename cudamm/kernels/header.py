@@ -311,6 +311,7 @@ def parse_method(
         program_size=launch.worked_out.program_size if launch and launch.worked_out else None,
         launched_at=_place_of_launch(path, launch.worked_out if launch else None),
         type_conflict=launch.worked_out.type_conflict if launch and launch.worked_out else "",
+        copies_back_only=bool(launch and launch.worked_out and launch.worked_out.copies_back_only),
         keeps_shared_limit=launch is not None
         and _keeps_shared_limit(path, launch.worked_out, launch.code or whole),
         found_fields=tuple(launch.fields.items()) if launch else (),

@@ -223,6 +223,7 @@ class Method:
             method's own; line 0 if no launch was read.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type; empty for none.
+        copies_back_only: True if the program has PyCUDA copy C from the GPU only, with `Out`.
         keeps_shared_limit: True if the program launches the kernel without raising the limit of 48 KiB for
             dynamic shared memory.
         found_fields: fields of the launch that neither the header nor options give, and their values.
@@ -267,6 +268,7 @@ class Method:
     program_size: tuple[int, int, int] | None = None
     launched_at: tuple[str, int] = ("", 0)
     type_conflict: str = ""
+    copies_back_only: bool = False
     keeps_shared_limit: bool = False
     found_fields: tuple[tuple[str, str], ...] = ()
 

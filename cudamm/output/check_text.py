@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -136,9 +137,18 @@ def _print_below(console: Console, text: Text) -> None:
         console.print(Text("   ") + text, soft_wrap=True)
 
 
+_BEGINS_WITH_NAME = re.compile(r"(?!it|this|there|nothing)\w+ is |[b-z]\b|\w*[_\d.A-Z(\[]")
+"""The beginning of a text whose first word is a name of the program, such as `n is an int`."""
+
+
+def capitalised(text: str) -> str:
+    """Return the text with a capital; a name such as `n`, C[0][0] or mm.py at its beginning stays."""
+    return text if _BEGINS_WITH_NAME.match(text) else text[:1].upper() + text[1:]
+
+
 def sentence(text: str) -> str:
-    """Return the text with a capital and a full stop; a name such as C[0][0] stays unchanged."""
-    return f"{text[:1].upper()}{text[1:]}".removesuffix(".") + "."
+    """Return the text with a capital and a full stop."""
+    return capitalised(text).removesuffix(".") + "."
 
 
 def _count(number: int, what: str) -> str:

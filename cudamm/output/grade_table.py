@@ -13,6 +13,7 @@ from rich.text import Text
 from cudamm.grading.assignment import shown
 from cudamm.grading.grade import Grade, Graded
 from cudamm.grading.student_view import shortened
+from cudamm.output.check_text import capitalised
 from cudamm.output.document import device_record
 
 _STYLES = {"passed": "green", "partly": "yellow", "failed": "bold red", "not run": "dim"}
@@ -30,7 +31,7 @@ def render(console: Console, grades: Sequence[Grade]) -> None:
             console.print(_table(grade))
             _print_details(console, grade)
         for remark in grade.remarks:
-            console.print(escape(remark[:1].upper() + remark[1:]), style="dim", soft_wrap=True)
+            console.print(escape(capitalised(remark)), style="dim", soft_wrap=True)
         kind = "public points" if grade.is_public else "points"
         console.print(
             f"[bold]{shown(grade.score)} of {shown(grade.points)} {kind}[/] for {escape(grade.submission)}",

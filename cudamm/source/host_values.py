@@ -61,6 +61,8 @@ class HostArray:
     is_numpy: bool = field(default=False, compare=False)  # whether it is certainly an array of NumPy itself
     is_row_major: bool = field(default=False, compare=False)  # whether it certainly lies row by row
     is_transposed: bool = field(default=False, compare=False)  # whether it is another array transposed
+    library: str = field(default="", compare=False)  # such as `cupy`, whose array it is; empty if not known
+    is_out: bool = field(default=False, compare=False)  # whether PyCUDA's `Out` copies it from the GPU only
     view: str = field(default="", compare=False)  # such as `B.T`, if its memory is that of `B`, row by row
 
 
@@ -197,15 +199,18 @@ class Variables:
 
     values: dict[str, HostNumber] = field(default_factory=dict)  # each after those that it needs
     unknown: dict[str, ast.AST | None] = field(default_factory=dict)  # with what would be their values
+    in_program: dict[str, str] = field(default_factory=dict)  # their names there, if they have others
 
     def declare(self, name: str, number: HostNumber) -> HostNumber:
         """Return a number as the variable of a name."""
         names = _names_like(name)
-        name = next(names)
+        name_of_program, name = name, next(names)
         while number.text != name and (
             name in self.unknown or self.values.setdefault(name, number) != number
         ):
             name = next(names)
+        if name != cpp_name(name_of_program):
+            self.in_program[name] = name_of_program
         return replace(number, text=name)
 
     def number(self, value: Value) -> HostNumber | None:
@@ -349,6 +354,7 @@ def chosen(test: Value, then: Value, other: Value) -> Value | None:
     if isinstance(then, HostArray) and isinstance(other, HostArray):
         is_numpy, view = then.is_numpy and other.is_numpy, then.view if then.view == other.view else ""
         is_transposed = then.is_transposed and other.is_transposed
+        then = replace(then, library=then.library if then.library == other.library else "")
         then = replace(then, is_numpy=is_numpy, is_row_major=False, is_transposed=is_transposed, view=view)
     if isinstance(then, HostArray | HostNumber) and then.dtype != getattr(other, "dtype", then.dtype):
         then = replace(then, dtype="")

@@ -71,6 +71,11 @@ _OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular
 """What kernels multiply that have certain words in their names."""
 
 
+def _fits(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
+    """Return whether the product of two matrices of these rows and columns has those of a third one."""
+    return a[1] == b[0] and (a[0], b[1]) == c
+
+
 class UnknownLaunch(Exception):
     """Something about a launch that cannot be worked out; the text says what."""
 
@@ -111,6 +116,7 @@ class LaunchRoles:
         self._by_memory: set[str] = set()  # the sizes whose roles are proven by the memory of A, B and C
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
         self._has_number_as_extent = False  # in the size of the memory of A, B or C
+        self._numbers_of_memory: set[int | None] = set()  # of which these sizes are products
 
     def find(self) -> None:
         """Find the matrices and the sizes.
@@ -119,6 +125,7 @@ class LaunchRoles:
             UnknownLaunch: they cannot be worked out; what was found before is kept.
         """
         self._find_matrices()
+        self._exchange_by_shapes()
         for words, operands in _OTHER_PRODUCTS.items():
             if re.search(words, self.kernel.name, re.IGNORECASE):
                 raise NoProduct(f"{self.kernel.name} multiplies {operands}")
@@ -151,6 +158,27 @@ class LaunchRoles:
         output = output or (written or named or names)[-1]
         inputs = [name for name in names if name != output]
         self.letters = dict(zip((*inputs, output), "ABC", strict=True))
+
+    def _exchange_by_shapes(self) -> None:
+        """Exchange A and B if the shapes of a Python program's arrays fit in the other order only."""
+        passed, names = passed_by(self.function), {letter: name for name, letter in self.letters.items()}
+        if passed is None or any(kind.startswith(("transposed", "view")) for kind in passed.kinds):
+            return
+        a, b, c = (self._shape(first_name(self.passed(names[letter]))) for letter in "ABC")
+        if a and b and c and not _fits(a, b, c) and _fits(b, a, c):
+            self.letters |= {names["A"]: "B", names["B"]: "A"}
+
+    def _shape(self, array: str) -> tuple[int, int] | None:
+        """Return the rows and columns of an array in a Python program; None if they are not known."""
+        for _, size in allocations(self.file, self.function, array):
+            extents = re.fullmatch(r"(\w+) \* (\w+) \* sizeof\(float\)", text_of(size))
+            numbers = [
+                int(extent) if extent.isdigit() else own_value(self.file, self.function, extent)
+                for extent in (extents.groups() if extents else ())
+            ]
+            if len(numbers) == 2 and numbers[0] and numbers[1]:
+                return numbers[0], numbers[1]
+        return None
 
     def _find_scratch(self, matrices: Sequence[KernelParameter]) -> frozenset[str]:
         """Return the pointers beside A, B and C, of more than three, to which the kernel only writes.
@@ -249,6 +277,7 @@ class LaunchRoles:
     def _find_sizes(self) -> None:
         """Find which names of the host code, and which constants of the file, are M, N and K."""
         passed: dict[str, str] = {}  # the name in the host code for a parameter that may be a size
+        numbers: list[str] = []  # the other parameters, if the launch passes numbers for them
         for parameter in self.parameters:
             if parameter.is_whole_number and not parameter.is_scale:
                 name = size_name(self.function, self.passed(parameter.name))
@@ -258,12 +287,20 @@ class LaunchRoles:
                     passed[parameter.name] = name
                 elif not name and self._is_literal_size(parameter.name):
                     passed[parameter.name] = self.literal_sizes[parameter.name] = f"{parameter.name}_passed"
+                elif not name:
+                    numbers.append(parameter.name)
             for member in parameter.members:
                 if not member.startswith("*"):
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
         passed = passed or self.template_sizes
         allocated = self._evidence_of_allocations(frozenset(passed.values()))
         self._check_extents()
+        for number in numbers:
+            if roles_in_name(number) and self._literal(number) in self._numbers_of_memory:
+                passed[number] = self.literal_sizes[number] = f"{number}_passed"
+        for number, name in self.literal_sizes.items():
+            same = [size for size in self._by_memory if self.own_size(size) == self._literal(number)]
+            allocated |= {name: sum((allocated[size] for size in same), Counter[str]())} if same else {}
         members = self._evidence_of_members()
         telling = [
             name
@@ -642,8 +679,10 @@ class LaunchRoles:
                 ]
                 is_product = number is not None and _FACTORS.fullmatch(number.text) is not None
                 extents[letter].add(frozenset(here if is_product else ()))
-                if number and any(int(n) > _LARGEST_ELEMENT for n in re.findall(r"\b\d+\b", number.text)):
-                    self._has_number_as_extent = True
+                factors = {int(n) for n in re.findall(r"\b\d+\b", number.text if number else "")}
+                self._has_number_as_extent |= any(factor > _LARGEST_ELEMENT for factor in factors)
+                self._numbers_of_memory |= {factor for factor in factors if factor > _LARGEST_ELEMENT}
+                self._numbers_of_memory |= {own_value(self.file, function, name) for name in names} - {None}
                 for own in here:
                     if own and not self._is_tile(own):
                         self._allocated_for.setdefault(own, set()).add(letter)

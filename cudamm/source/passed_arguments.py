@@ -19,6 +19,9 @@ PASSED = "passed_from_python"
 PYCUDA, PREPARED, CUPY = "pycuda", "prepared", "cupy"
 """Who launches: PyCUDA, PyCUDA by a format that the kernel was prepared with, or CuPy."""
 
+OUT = "array out"
+"""The kind of an array that is only copied from the GPU, by PyCUDA's `Out`."""
+
 _TYPES = {
     "int": "int32", "signed": "int32", "int32_t": "int32", "unsigned": "uint32", "unsigned int": "uint32",
     "uint32_t": "uint32", "long": "int64", "long long": "int64", "int64_t": "int64", "size_t": "uint64",
@@ -30,6 +33,9 @@ _TYPES = {
 
 _PYTHON = ("int", "float")
 
+_ARRAYS = ("array", "transposed", "numpy", "view")
+"""The kinds of arguments that are arrays."""
+
 
 @dataclass(frozen=True)
 class Passed:
@@ -37,16 +43,22 @@ class Passed:
 
     Attributes:
         interface: `PYCUDA`, `PREPARED` or `CUPY`.
-        kinds: of each argument: a type such as `int`, `int64` or `float32`, with `=0` after it for a zero;
-            `array` for memory of the GPU, `transposed` for a transposed array there, `numpy` for an array of
-            NumPy, `view B.T, rows, columns` for one with the memory of another array of these extents; empty
-            for what is not known.
+        kinds: of each argument: a type such as `int`, `int64` or `float32`, with `=0` after it for a zero,
+            and then the number as the program names it;
+            `array` for memory of the GPU, `OUT`, `transposed` for a transposed array there, `numpy` for an
+            array of NumPy, `view B.T, rows, columns, copy` for one with the memory of another array of
+            these extents, and a copy that lies row by row; empty for what is not known.
         mistake: of the configuration, in words; empty for none.
     """
 
     interface: str
     kinds: Sequence[str]
     mistake: str = ""
+
+    @property
+    def arrays(self) -> list[bool]:
+        """Return of each argument whether it is certainly an array."""
+        return [kind.partition(" ")[0] in _ARRAYS for kind in self.kinds]
 
     def code(self) -> str:
         """Return the C++ that says it."""
@@ -88,6 +100,7 @@ def mistake_of(
     if passed.mistake:
         return passed.mistake
     layout: list[tuple[str, str]] | None = []  # the types that the kernel takes, and those that it gets
+    texts: list[str] = []  # the arguments in words of the program
     for name, parameter, argument, given in zip(
         kernel.parameter_names, kernel.parameters, arguments, passed.kinds, strict=False
     ):
@@ -95,7 +108,9 @@ def mistake_of(
         kind, _, zero = kind.partition("=")
         declared = " ".join(text_of(parameter.child_by_field_name("type")).split())
         place = f"{kernel.name} takes “{declared} {name}”"
-        text = text_of(argument)
+        is_number = details and kind not in _ARRAYS
+        text = details if is_number else text_of(argument)
+        texts.append(text)
         if any(all_of(parameter, "pointer_declarator", "array_declarator")):
             if kind == "numpy":
                 return _of_numpy(passed.interface, text, letters.get(name, ""))
@@ -112,7 +127,7 @@ def mistake_of(
         if layout is not None:
             layout = [*layout, (wanted, kind)] if wanted and kind else None
     is_whole = layout and len(passed.kinds) == len(kernel.parameters) and passed.interface == PYCUDA
-    return _of_layout(layout, kernel, arguments) if layout and is_whole else ""
+    return _of_layout(layout, kernel, texts) if layout and is_whole else ""
 
 
 def _of_numpy(interface: str, array: str, letter: str) -> str:
@@ -126,29 +141,28 @@ def _of_view(
     view: str, kernel: str, letter: str, columns: Collection[str], roles: Mapping[str, Collection[str]]
 ) -> str:
     """Return what is wrong with a transposed view: its memory is not transposed, as the kernel reads it."""
-    text, rows, width = (*view.split(","), "", "")[:3]
+    text, rows, width, copied = (part.strip() for part in (*view.split(","), "", "", "")[:4])
     is_wrong = letter in columns and all(
-        role in roles.get(size.strip(), ())
-        for role, size in zip(DIMENSIONS[letter], (rows, width), strict=True)
+        role in roles.get(size, ()) for role, size in zip(DIMENSIONS[letter], (rows, width), strict=True)
     )
     if not is_wrong:
         return ""
     base = re.sub(r"\.(T|t\(\)|transpose\(\))$", "", text)
-    copied = f"{text}.contiguous()" if text.endswith(".t()") else f"np.ascontiguousarray({text})"
-    return view_mistake(text, base, kernel, copied)
+    return view_mistake(text, base if base != text else "another array", kernel, copied)
 
 
 def view_mistake(view: str, base: str, kernel: str, copied: str) -> str:
-    """Return what is wrong with a transposed view, with the copy of it that a kernel needs."""
+    """Return what is wrong with a transposed view, with the copy that a kernel needs; empty if not known."""
+    cure = f"pass a copy, {copied}" if copied else "pass a copy that lies row by row"
     return (
         f"{view} is a view of the memory of {base}, which is not transposed, and {kernel} reads it as "
-        f"transposed: pass a copy, {copied}"
+        f"transposed: {cure}"
     )
 
 
 def _of_number(interface: str, kind: str, wanted: str, text: str, place: str, *, is_zero: bool) -> str:
     """Return what is wrong with a number that is passed for a parameter that is no pointer."""
-    if not kind or kind in ("array", "transposed", "numpy", "view") or interface == PREPARED:
+    if not kind or kind in _ARRAYS or interface == PREPARED:
         return ""
     number = "the number" if not re.fullmatch(r"[A-Za-z_]\w*|[\d.]+", text) else text
     example = text if number == text else "…"
@@ -166,7 +180,7 @@ def _of_number(interface: str, kind: str, wanted: str, text: str, place: str, *,
     return ""
 
 
-def _of_layout(layout: Sequence[tuple[str, str]], kernel: Function, arguments: Sequence[Node]) -> str:
+def _of_layout(layout: Sequence[tuple[str, str]], kernel: Function, arguments: Sequence[str]) -> str:
     """Return which number has another width than its parameter, so that the kernel gets other bytes.
 
     PyCUDA packs the arguments one after the other, and the driver refuses too many bytes.
@@ -174,9 +188,8 @@ def _of_layout(layout: Sequence[tuple[str, str]], kernel: Function, arguments: S
     taken, given = (_end([types[side] for types in layout]) for side in (0, 1))
     if taken[:-1] == given[:-1] and given[-1] <= taken[-1]:
         return ""
-    for (wanted, kind), argument, name in zip(layout, arguments, kernel.parameter_names, strict=True):
+    for (wanted, kind), text, name in zip(layout, arguments, kernel.parameter_names, strict=True):
         if _width(wanted) != _width(kind):
-            text = text_of(argument)
             bytes_of = f"{_width(kind)} bytes, and {kernel.name} takes {_width(wanted)} for {name}"
             example = text if text.isidentifier() or text.isdigit() else "…"
             return f"{text} is {_with_article(kind)} of {bytes_of}: pass np.{wanted}({example})"

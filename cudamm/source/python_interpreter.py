@@ -32,6 +32,7 @@ from cudamm.source.host_values import (
     combined,
     common_dtype,
     constant,
+    dtype_of,
     rounded_up,
     truth,
 )
@@ -39,6 +40,7 @@ from cudamm.source.python_launch import Launch, launch_of
 from cudamm.source.python_library import (
     MODULES,
     MOST_ELEMENTS,
+    NAMELESS,
     Call,
     element,
     folder_of,
@@ -80,11 +82,14 @@ class Interpreter:
 
     Args:
         program: the program's text.
+        name: of the program's file, without its folder.
         read: returns the text of a file that the program names, or raises UsageError.
         is_python_2: whether `/` of whole numbers is rounded down.
     """
 
-    def __init__(self, program: str, read: Callable[[str, ast.AST], KernelText], is_python_2: bool) -> None:
+    def __init__(
+        self, program: str, name: str, read: Callable[[str, ast.AST], KernelText], is_python_2: bool
+    ) -> None:
         self.variables = Variables()
         self.modules: list[Module] = []
         self.texts: list[
@@ -93,7 +98,8 @@ class Interpreter:
         self.launches: dict[tuple[ast.Call, str, str], list[Launch]] = {}  # the first of each call
         self.calls: list[Call] = []  # of libraries
         self.decorated: list[tuple[FunctionNode, str]] = []  # functions, with the names of their decorators
-        self._lines, self._read, self._is_python_2 = program.split("\n"), read, is_python_2
+        self._lines, self._name, self._read = program.split("\n"), name, read
+        self._is_python_2 = is_python_2
         self._is_python_3 = False  # whether that is certain
         self._frames = [Frame()]
         self._instances: list[Instance] = []
@@ -106,8 +112,11 @@ class Interpreter:
         """Follow the program, then the functions that it does not call."""
         self._is_python_3 = not self._is_python_2 and is_certainly_python_3(tree)
         self._block(tree.body)
-        for function, of in self._functions:  # which following them extends
-            if function.node not in self._entered:
+        for needs_nothing in (True, False):  # functions such as `main()` know what they pass to others
+            for function, of in self._functions:  # which following them extends
+                needed = of or any(default is None for _, default in function.parameters)
+                if function.node in self._entered or (needs_nothing and needed):
+                    continue
                 made = (each for each in self._instances if each.of is of)
                 owner = (next(made, None) or self._instance(of, None)) if of else None
                 self._run(replace(function, owner=owner), None)
@@ -310,7 +319,7 @@ class Interpreter:
                 text = literal if isinstance(literal, str) else literal.decode("utf-8", "replace")
                 return plain(text, lines_of_literal(node, self._lines))
             case ast.Name(id="__file__"):
-                return NamedFile("program.py")
+                return NamedFile(self._name)
             case ast.Name(id="__name__"):
                 return plain("__main__")
             case ast.Name(id=name):
@@ -379,8 +388,12 @@ class Interpreter:
             return HostArray((*(counted.shape or ()), *(row or ())), is_zero=is_zero(found[0]))
         return None if elements is None else tuple(found)
 
-    def _interpolated(self, node: ast.JoinedStr, parts: Sequence[ast.expr]) -> KernelText | None:
+    def _interpolated(self, node: ast.JoinedStr, parts: Sequence[ast.expr]) -> KernelText | NamedFile | None:
         lines, text = lines_of_literal(node, self._lines), ""
+        folder = self.value(parts[0].value) if parts and isinstance(parts[0], ast.FormattedValue) else None
+        if isinstance(folder, NamedFile):  # `f"{folder}/kernel.cu"`
+            name = self._interpolated(node, parts[1:])
+            return NamedFile(f"{folder.path}{name}") if isinstance(name, KernelText) else None
         for part in parts:
             if len(text) > LONGEST_TEXT:
                 return None
@@ -405,6 +418,8 @@ class Interpreter:
                 return KernelText(left.marked + right.marked)
             case NamedFile(path=path), ast.Div() | ast.Add(), KernelText():
                 return NamedFile(posixpath.join(path, str(right).lstrip("/")))
+            case NamedFile(path=path), ast.Div(), NamedFile():
+                return NamedFile(posixpath.join(path, right.path))
             case tuple(), ast.Add(), tuple():
                 return (*left, *right)
             case HostArray(), ast.MatMult(), _:
@@ -412,6 +427,7 @@ class Interpreter:
             case (HostArray() as array, _, other) | (other, _, HostArray() as array):
                 both = other if isinstance(other, HostArray) else array
                 made = replace(array, is_zero=False, name="", dtype=common_dtype(array, other), view="")
+                made.library = array.library if array.library == both.library else ""
                 made.is_transposed = False
                 is_row_major = array.is_row_major and both.is_row_major and array.shape == both.shape
                 return replace(made, is_numpy=array.is_numpy and both.is_numpy, is_row_major=is_row_major)
@@ -474,7 +490,7 @@ class Interpreter:
         if name in ("shape", "size", "nbytes", "itemsize") and isinstance(owner, HostArray | Unknown):
             return self._of_array(owner, name)
         if name == "T" and isinstance(owner, HostArray):
-            return transposed(owner, f"{owner.name or 'the array'}.T")
+            return transposed(owner, f"{owner.name or NAMELESS}.T")
         call = Call(name, owner, [], {}, 0, self.variables)
         same = method_value(call) if isinstance(owner, HostArray | Unknown) else None
         named = Unknown(f"{owner.name}.{name}") if isinstance(owner, Unknown) and owner.name else None
@@ -511,6 +527,8 @@ class Interpreter:
         call = Call(name, owner, list(given or ()), keywords, node.lineno, self.variables)
         for value in (*call.arguments, *keywords.values()):
             self._note(value, node)
+        if isinstance(called, Instance):
+            called = self._attribute(called, "__call__", node.func)
         if isinstance(called, Function):
             return self._run(called, call)
         if isinstance(called, Class):
@@ -574,6 +592,10 @@ class Interpreter:
             value = arguments[place] if place < len(arguments) else None
             value = call.keywords.get(parameter.arg, value) if call else value
             value = self.value(default) if value is None and default else value
+            if not call and isinstance(value, HostNumber):  # a caller elsewhere may pass another type
+                value = replace(value, dtype="")
+            elif not call and isinstance(value, Library) and dtype_of(value):
+                value = None
             value = Unknown(node=parameter) if value is None else value
             frame.names[parameter.arg] = self.variables.named(parameter.arg, value)
         if node.args.vararg and call:

@@ -12,13 +12,14 @@ from cudamm.source.host_values import (
     Frame,
     HostArray,
     Kernel,
+    Library,
     Unknown,
     Value,
     Variables,
     cpp_name,
 )
-from cudamm.source.passed_arguments import CUPY, PREPARED, PYCUDA, Passed
-from cudamm.source.python_library import Call
+from cudamm.source.passed_arguments import CUPY, OUT, PREPARED, PYCUDA, Passed
+from cudamm.source.python_library import NAMELESS, Call
 from cudamm.source.python_text import HostNumber
 
 _PREPARED = {"prepared_call": 2, "prepared_timed_call": 2, "prepared_async_call": 3}
@@ -99,7 +100,8 @@ def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | N
     conditions = [text for frame in frames for text in frame.conditions]
     code = " ".join([*dict.fromkeys(conditions), *_allocations(arguments), launched])
     mistake = _mistake_of_extents(library, grid, "grid") or _mistake_of_extents(library, block, "block")
-    return Launch(kernel, call.line, code, Passed(library, [*map(_kind, arguments)], mistake))
+    kinds = [_kind(each, call.variables, frames, library) for each in arguments]
+    return Launch(kernel, call.line, code, Passed(library, kinds, mistake))
 
 
 def _mistake_of_extents(library: str, value: Value, what: str) -> str:
@@ -117,14 +119,23 @@ def _mistake_of_extents(library: str, value: Value, what: str) -> str:
     return ""
 
 
-def _kind(value: Value) -> str:
+def _kind(value: Value, variables: Variables, frames: Sequence[Frame], interface: str) -> str:
     """Return the kind of an argument, as `Passed` has it."""
     match value:
-        case HostNumber(dtype=dtype):
-            return f"{dtype}=0" if dtype and value.value == 0 else dtype
+        case HostNumber(dtype=dtype) if dtype:
+            name = variables.in_program.get(value.text, value.text)
+            return f"{dtype}{'=0' * (value.value == 0)} {name}"
         case HostArray(view=view) if view and value.shape and len(value.shape) == 2:
             columns, rows = (number.text for number in value.shape)
-            return f"view {view}, {rows}, {columns}"
+            view = value.name if view.startswith(NAMELESS) and value.name else view
+            library = value.library or ("cupy" if interface == CUPY else "")
+            copy = f"{view}.contiguous()" if library == "torch" else ""
+            if library in ("cupy", "numpy"):
+                names = (name for name, each in frames[0].names.items() if each == Library(library))
+                copy = f"{next(names, library)}.ascontiguousarray({view})"
+            return f"view {view}, {rows}, {columns}, {copy}"
+        case HostArray(is_out=True):
+            return OUT
         case HostArray():
             is_copy = value.is_transposed and value.is_row_major
             return "numpy" if value.is_numpy else "transposed" if is_copy else "array"

@@ -23,6 +23,7 @@ from cudamm.source.host_values import (
     Variables,
     combined,
     constant,
+    cpp_name,
     dtype_of,
     rounded_up,
 )
@@ -63,6 +64,9 @@ The `same` array, also if the array is not known but `given` to a kernel; the `v
 is also in the result; a copy that lies `row` by row; an array `made` of a shape, or `typed` by its second
 argument; a `whole` or `real` number; the same `text`; the same `path`.
 """
+
+NAMELESS = "the array"
+"""What an array without a name is called in the words for a view of it."""
 
 _DIVISION = re.compile(r"ceil_?div|div_?ceil|cdiv|div_?up|iceil", re.IGNORECASE)
 
@@ -120,6 +124,14 @@ def method_value(call: Call) -> Value | None:
             return owner
         case KernelText():
             return _text_method(owner, call)
+        case NamedFile(path=path) if isinstance(first, KernelText):
+            made = {
+                "with_name": posixpath.join(folder_of(path), str(first)),
+                "with_suffix": posixpath.splitext(path)[0] + str(first),
+                "joinpath": posixpath.join(path, *map(str, call.arguments)),
+            }
+            is_known = all(isinstance(each, KernelText) for each in call.arguments)
+            return NamedFile(made[name]) if name in made and is_known else None
         case NamedFile() if ("path", name) in _KINDS:
             return owner
         case dict() if name in ("items", "values", "get"):
@@ -169,14 +181,14 @@ def _array_method(owner: HostArray | Unknown, call: Call) -> Value | None:
         shape = None if shape is None else whole_extents(shape)
         return shape if index is None else element(shape, index)
     if call.name in ("t", "transpose") and isinstance(owner, HostArray) and not call.arguments:
-        return transposed(owner, f"{owner.name or 'the array'}.{call.name}()")
+        return transposed(owner, f"{owner.name or NAMELESS}.{call.name}()")
     if call.name == "reshape":
         return replace(owner, shape=_shape(call)) if isinstance(owner, HostArray) else HostArray(_shape(call))
     if call.name == "fill" and isinstance(owner, HostArray):
         owner.is_zero = is_zero(call.first)
     if ("same", call.name) not in _KINDS or not isinstance(owner, HostArray):
         return owner if ("same", call.name) in _KINDS else None
-    owner = _viewed(owner, call.name)
+    owner = replace(_viewed(owner, call.name), library="numpy" if call.name == "get" else owner.library)
     is_place = isinstance(call.first, KernelText) and str(call.first).startswith(("cuda", "cpu"))
     if call.name in ("float", "half", "double", "bfloat16"):  # of a tensor
         return replace(owner, dtype=dtype_of(Library(f"torch.{call.name}")))
@@ -256,10 +268,16 @@ def _array(call: Call) -> HostArray | Unknown | None:
         return HostArray(size_bytes=call.variables.number(first))
     if {("same", name), ("real", name)} & _KINDS and isinstance(first, HostArray):
         dtype = dtype_of(Library(name)) if ("real", name) in _KINDS else _dtype(call, first.dtype)
-        first = replace(_viewed(first, name), is_numpy=first.is_numpy and _is_numpy(call))
-        return replace(first, is_zero=first.is_zero and name != "Out", dtype=dtype)
+        is_same = first.view or name in ("In", "Out", "InOut")
+        library = first.library if is_same else _library_of(call)
+        is_numpy = first.is_numpy and _is_numpy(call)
+        first = replace(_viewed(first, name), is_numpy=is_numpy, library=library)
+        is_out = name == "Out"
+        return replace(first, is_zero=first.is_zero and not is_out, is_out=is_out, dtype=dtype)
     if name in ("t", "transpose") and isinstance(first, HostArray) and len(call.arguments) == 1:
-        return transposed(first, f"{first.name or 'the array'}.T")
+        return transposed(first, f"{first.name or NAMELESS}.T")
+    if name == "Out" and isinstance(first, Unknown) and first.name:
+        return HostArray(name=cpp_name(first.name), is_out=True)
     if ("given", name) in _KINDS and isinstance(first, Unknown | Library):
         return first if isinstance(first, Unknown) else Unknown(first.path)
     if name.endswith("_like") and isinstance(first, HostArray | Unknown):
@@ -272,8 +290,14 @@ def _array(call: Call) -> HostArray | Unknown | None:
         made = HostArray(dtype=_dtype(call, ""))
     else:
         return None
-    made.is_numpy = _is_numpy(call)
+    made.is_numpy, made.library = _is_numpy(call), _library_of(call)
     return made
+
+
+def _library_of(call: Call) -> str:
+    """Return the library of the array that a function makes; empty if it is not known."""
+    library = call.owner.path.partition(".")[0] if isinstance(call.owner, Library) else ""
+    return "numpy" if _is_numpy(call) else library
 
 
 def _is_numpy(call: Call) -> bool:

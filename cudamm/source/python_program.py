@@ -97,7 +97,7 @@ class _Program:
 
     def __init__(self, program: str, path: Path, tree: ast.Module, is_python_2: bool) -> None:
         self.path, self.tree = path, tree
-        self.followed = Interpreter(program, self._file_text, is_python_2)
+        self.followed = Interpreter(program, path.name, self._file_text, is_python_2)
         self.followed.run(tree)
 
     def source(self, entry: str) -> str:

@@ -239,14 +239,19 @@ def _lines_of(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _inserted(text: KernelText) -> Iterator[tuple[Piece, str, str]]:
-    """Yield the numbers that the program inserts, each with its line before it and the text after it."""
-    before, pieces = "", text.pieces
+def _inserted(text: KernelText) -> Iterator[tuple[Piece, str, str, int]]:
+    """Yield the numbers that the program inserts.
+
+    Each comes with its line before it, the text after it, and the number of braces that are open there.
+    """
+    before, pieces, depth = "", text.pieces, 0
     for place, piece in enumerate(pieces):
         if piece.number:
             after = "".join(each.text for each in pieces[place + 1 : place + 3])
-            yield piece, before.rpartition("\n")[2], after
+            yield piece, before.rpartition("\n")[2], after, depth
         before = (before + piece.text)[-400:]
+        code = without_comments(re.sub(r'extern\s*"C"\s*\{', "", piece.text))
+        depth = max(depth + code.count("{") - code.count("}"), 0)
 
 
 def constants_in(texts: Sequence[KernelText]) -> dict[str, HostNumber]:
@@ -260,7 +265,7 @@ def constants_in(texts: Sequence[KernelText]) -> dict[str, HostNumber]:
     for text in texts:
         around = "".join("\0" if piece.name else piece.text for piece in text.pieces)
         refused.update(re.findall(r"[A-Za-z_]\w*", around))
-        for piece, line, after in _inserted(text):
+        for piece, line, after, _ in _inserted(text):
             is_code = not re.search(r"[\w.$]$|[#\"]", line) and not re.match(r"[\w.]", after)
             if piece.name and piece.number:
                 same = found.setdefault(piece.name, piece.number).value == piece.number.value
@@ -269,10 +274,14 @@ def constants_in(texts: Sequence[KernelText]) -> dict[str, HostNumber]:
 
 
 def defined_numbers(texts: Sequence[KernelText]) -> dict[str, str]:
-    """Return the macro or constant that texts define as a number of the program, by the number's C++."""
+    """Return the macro or constant that texts define as a number of the program, by the number's C++.
+
+    A variable of a kernel is not among them: the launch does not see it.
+    """
     found: dict[str, str] = {}
-    for piece, line, after in (each for text in texts for each in _inserted(text)):
-        defined = re.search(r"(?:#\s*define|\bint|\bconstexpr)\s+(\w+)\s*(?:=\s*)?\(?$", line)
+    for piece, line, after, depth in (each for text in texts for each in _inserted(text)):
+        of_file = r"#\s*define" if depth else r"#\s*define|\bint|\bconstexpr"
+        defined = re.search(rf"(?:{of_file})\s+(\w+)\s*(?:=\s*)?\(?$", line)
         if piece.number and defined and re.match(r"\s*(?:\)?\s*(?:\n|;|//|/\*)|$)", after):
             found.setdefault(piece.number.text, defined[1])
     return found

@@ -27,7 +27,7 @@ from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
 from cudamm.source.parsed_source import all_of, place_of, text_of
-from cudamm.source.passed_arguments import mistake_of, passed_by, view_mistake
+from cudamm.source.passed_arguments import OUT, mistake_of, passed_by, view_mistake
 from cudamm.source.program_values import (
     class_argument,
     is_chosen_by_user,
@@ -68,6 +68,7 @@ class WorkedOutLaunch:
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type; empty for none.
+        copies_back_only: whether a Python program passes C by PyCUDA's `Out`: C is not copied to the GPU.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -82,6 +83,7 @@ class WorkedOutLaunch:
     assumptions: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     type_conflict: str = ""
+    copies_back_only: bool = False
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -184,6 +186,7 @@ class _Launch:
         self.grid: list[str] = []  # its extents
         self.rounded_down: list[str] = []  # those of them that lose a part of the matrices
         self.assumed: dict[str, str] = {}  # in words, by the name that it concerns
+        self.unknown = ""  # what is between `<<<` and `>>>`, in words
 
     def worked_out(self) -> WorkedOutLaunch:
         """Return the fields of a header, or what is unknown."""
@@ -195,9 +198,10 @@ class _Launch:
             fields |= {"entry": entry} if entry != self.statement.kernel else {}
             fields["args"] = ", ".join(map(self._argument, range(len(self.found.parameters))))
             if self.statement.configuration:
-                for key, text in self._configuration():  # the fields before an unknown one are kept
+                for key, text in self._configuration():
                     fields[key] = text
-                fields |= self._conditions(fields["threads"])
+                fields |= self._conditions(fields.get("threads", ""), fields["args"])
+                unknown = self.unknown
             if self.found.columns:
                 fields["layout"] = ", ".join(f"{letter}=column" for letter in sorted(self.found.columns))
             if self._accumulates():
@@ -206,7 +210,7 @@ class _Launch:
             if sizes:
                 fields["sizes"] = ", ".join(f"{name}={role}" for name, role in sizes.items())
         except UnknownLaunch as reason:
-            unknown, is_product = str(reason), not isinstance(reason, NoProduct)
+            unknown, is_product = self.unknown or str(reason), not isinstance(reason, NoProduct)
         return WorkedOutLaunch(
             self.statement.kernel,
             fields,
@@ -218,6 +222,7 @@ class _Launch:
             self._program_size(),
             tuple(self.assumed.values()),
             type_conflict=self._type_conflict(),
+            copies_back_only=self._copies_back_only(),
         )
 
     def _type_conflict(self) -> str:
@@ -225,20 +230,21 @@ class _Launch:
         if self.function.name != LAUNCHER:
             return self._viewed_tensor()  # a compiler has compared the types
         given, letters, from_python = self.statement.arguments, self.found.letters, passed_by(self.function)
-        if from_python:
-            columns, roles = self.found.columns, self.found.roles
-            mistake = mistake_of(from_python, self.kernel, given, letters, columns, roles)
-            if mistake:
-                return mistake
-        for name, parameter, argument in zip(
-            self.kernel.parameter_names, self.kernel.parameters, given, strict=False
+        if from_python is None:
+            return ""
+        columns, roles = self.found.columns, self.found.roles
+        mistake = mistake_of(from_python, self.kernel, given, letters, columns, roles)
+        if mistake:
+            return mistake
+        for name, parameter, argument, is_array in zip(
+            self.kernel.parameter_names, self.kernel.parameters, given, from_python.arrays, strict=False
         ):
             declared = text_of(parameter.child_by_field_name("type")).removeprefix("__")
             passed = self.function.types.get(text_of(argument), "")
             dtypes = {c_type: dtype for dtype, c_type in DTYPES.items()}
             is_pointer = any(all_of(parameter, "pointer_declarator", "array_declarator"))
-            is_known = is_pointer and passed in dtypes and declared in dtypes and passed != declared
-            if is_known and not {passed, declared} <= {"int", "long"}:
+            is_known = is_array and is_pointer and passed in dtypes and declared in dtypes
+            if is_known and passed != declared and not {passed, declared} <= {"int", "long"}:
                 array = f"the array {text_of(argument)} has elements of the type {dtypes[passed]}"
                 cure = f"convert it, as with astype(np.{dtypes[declared]})"
                 if letters.get(name) == "C":
@@ -264,6 +270,12 @@ class _Launch:
                     found["view"], found["base"], self.kernel.name, f"{found['view']}.contiguous()"
                 )
         return ""
+
+    def _copies_back_only(self) -> bool:
+        """Return whether a program passes C in a way that copies it from the GPU only."""
+        passed = passed_by(self.function)
+        pairs = zip(self.kernel.parameter_names, passed.kinds if passed else (), strict=False)
+        return any(self.found.letters.get(name) == "C" and kind == OUT for name, kind in pairs)
 
     def _program_size(self) -> tuple[int, int, int] | None:
         """Return M, N and K in the program; None if one is not known."""
@@ -482,14 +494,15 @@ class _Launch:
         return self.found.role(name)
 
     def _configuration(self) -> Iterator[tuple[str, str]]:
-        """Yield the fields of what is between `<<<` and `>>>`."""
+        """Yield the fields of what is between `<<<` and `>>>` that are known."""
         grid, block, *rest = self.statement.configuration
         block_texts: list[str] = []
         for key, node in (("threads", block), ("grid", grid)):
-            numbers = self.found.translation.extents(node)
-            if not numbers:
-                raise UnknownLaunch(f"{key}: {text_of(node)} is no arithmetic that cudamm reads")
-            full = [self._text(number, f"{key}: {text_of(node)}") for number in numbers]
+            try:
+                full = self._extents(node, key)
+            except UnknownLaunch as reason:
+                self.unknown = str(reason)
+                break  # a grid is one for its block
             texts = [self._simplified(text) for text in full]
             if key == "grid":
                 texts = self._over_sizes(texts, block_texts, full)
@@ -504,9 +517,20 @@ class _Launch:
             block_texts = texts
             yield key, ", ".join(texts)
         if rest and text_of(rest[0]) != "0":
-            text = self._text(self.found.translation.of(rest[0]), "shared memory")
+            try:
+                text = self._text(self.found.translation.of(rest[0]), "shared memory")
+            except UnknownLaunch as reason:
+                self.unknown = self.unknown or str(reason)
+                return
             text = text.replace("sizeof(element)", self._size_of_other_type(rest[0]))
             yield "shared-bytes", self._simplified(text)
+
+    def _extents(self, node: Node, key: str) -> list[str]:
+        """Return the extents of a grid or a block, the `key`, over M, N, K and constants of the file."""
+        numbers = self.found.translation.extents(node)
+        if not numbers:
+            raise UnknownLaunch(f"{key}: {text_of(node)} is no arithmetic that cudamm reads")
+        return [self._text(number, f"{key}: {text_of(node)}") for number in numbers]
 
     def _size_of_other_type(self, shared: Node) -> str:
         """Return the size of the type in `shared`, such as 2 for `sizeof(half)`, if the kernel lacks it."""
@@ -568,8 +592,13 @@ class _Launch:
         is_allowed = number is not None and number <= MOST_THREADS
         return [f"{expression} <= {MOST_THREADS}"] if is_allowed else []
 
-    def _conditions(self, threads: str) -> dict[str, str]:
-        """Return the conditions on the sizes that the program relies on."""
+    def _conditions(self, threads: str, arguments: str) -> dict[str, str]:
+        """Return the conditions on the sizes that the program relies on.
+
+        Args:
+            threads: those of a block; empty if they are not known.
+            arguments: those of the kernel.
+        """
         conditions = [
             f"{first} == {second}"
             for roles in self.found.roles.values()
@@ -584,8 +613,13 @@ class _Launch:
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
         conditions += [f"{role} == {size}" for role, size in self.found.numbers_of_kernel().items()]
-        conditions += self._limit_of_block(threads)
-        if parse(threads.replace(",", " +")).names.isdisjoint(ROLES):  # else the block covers the matrix
+        own, passed = self._program_size() or (), split_at_commas(arguments)
+        for role, number in zip(ROLES, map(str, own), strict=False):
+            if number in passed and role not in re.findall(r"\w+", arguments):
+                conditions.append(f"{role} == {number}")
+        conditions += self._limit_of_block(threads) if threads else []
+        if self.grid and threads and parse(threads.replace(",", " +")).names.isdisjoint(ROLES):
+            # else the block covers the matrix
             conditions += self._limit_of_grid()
         conditions += self._conditions_of_launch()
         equal = {role: roles for roles in self.found.roles.values() for role in roles}

@@ -91,6 +91,22 @@ def test_a_terminal_indents_folded_paragraphs(width):
     assert "and thread (1,0) reads it in line 6." in " ".join(" ".join(line.split()) for line in body)
 
 
+@pytest.mark.parametrize(
+    ("message", "printed"),
+    [
+        ("n is an int of Python", "n is an int of Python."),
+        ("rows is an int64 of 8 bytes", "rows is an int64 of 8 bytes."),
+        ("b_gpu.T is a view", "b_gpu.T is a view."),
+        ("x and y of threadIdx are swapped", "x and y of threadIdx are swapped."),
+        ("it adds to what C held before", "It adds to what C held before."),
+        ("a __syncthreads() is missing", "A __syncthreads() is missing."),
+        ("thread (0,1) of block (0,0) reads a[2]", "Thread (0,1) of block (0,0) reads a[2]."),
+    ],
+)
+def test_a_sentence_keeps_the_spelling_of_a_name_at_its_beginning(message, printed):
+    assert check_text.sentence(message) == printed
+
+
 def test_a_csv_cell_describes_the_threads_in_words():
     (record,) = result(RACE).mistake_records()
     assert record["threads"][1] == {"block": (0, 0, 0), "thread": (1, 0, 0), "line": 6, "op": "load"}

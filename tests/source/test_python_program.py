@@ -201,6 +201,22 @@ def test_lines_are_those_of_the_program_or_of_the_file_with_the_kernel(tmp_path:
 
 
 @pytest.mark.parametrize(
+    "path",
+    [
+        'Path(__file__).with_name("program.cu")',
+        'Path(__file__).resolve().with_suffix(".cu")',
+        'Path(__file__).parent.joinpath("program.cu")',
+        'Path(__file__).parent / Path("program.cu")',
+        'f"{os.path.dirname(os.path.abspath(__file__))}/{name}.cu"',
+    ],
+)
+def test_a_file_beside_the_program_has_several_names(tmp_path: Path, path: str) -> None:
+    (tmp_path / "program.cu").write_text(KERNEL, "utf-8")
+    program = f'{IMPORTS}\nname = "program"\nSourceModule(open({path}).read())\n'
+    assert '#line 1 "program.cu"' in cuda_source(program, tmp_path / "program.py")
+
+
+@pytest.mark.parametrize(
     ("program", "message"),
     [
         ("SourceModule(open('missing.cu').read())", r"program.py:\d+: the program reads missing.cu"),

@@ -54,6 +54,11 @@ _WHOLE = frozenset(_WHOLE_WORDS.split())
 
 _REAL = frozenset({"float", "double"})
 
+BYTES = {"char": 1, "half": 2, "__half": 2, "__nv_bfloat16": 2, "short": 2, "int": 4, "float": 4, "double": 8}
+"""Size of each type of elements, in bytes."""
+
+_SIZEOF = re.compile(r"\(*\s*sizeof\s*\(\s*(\w+?)([2-4]?)\s*\)[\s)]*")
+
 
 @dataclass(frozen=True)
 class Number:
@@ -280,6 +285,9 @@ class Translation:
         if sign in ("<<", ">>") and right.text.isdigit() and int(right.text) < 63:
             return Number(f"({left.text} {'*' if sign == '<<' else '//'} {2 ** int(right.text)})")
         if sign == "/":
+            bytes_of = [size_of_type(text_of(node.child_by_field_name(side))) for side in ("left", "right")]
+            if all(bytes_of):  # `sizeof(float4) / sizeof(float)`
+                return Number(str(bytes_of[0] // bytes_of[1]))
             return Number(f"({left.text} {'//' if is_whole else '/'} {right.text})", is_whole)
         if sign in ("&&", "||"):
             return Number(f"({left.text} {'and' if sign == '&&' else 'or'} {right.text})")
@@ -452,6 +460,12 @@ def _literal(text: str) -> Number | None:
         return None
     value = Fraction(real[1].removesuffix("."))
     return Number(str(value) if value.denominator == 1 else f"({value})", is_whole=False)
+
+
+def size_of_type(text: str) -> int:
+    """Return the bytes of `sizeof(float4)`, and 0 for other expressions."""
+    found = _SIZEOF.fullmatch(text)
+    return BYTES.get(found[1], 0) * int(found[2] or 1) if found else 0
 
 
 def _cast(c_type: str, value: Number | None) -> Number | None:

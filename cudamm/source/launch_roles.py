@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from cudamm.source.around_launch import is_transposed
 from cudamm.source.c_definitions import Function, SourceFile, flat_name
-from cudamm.source.c_numbers import Translation, constant_values, constants
+from cudamm.source.c_numbers import Translation, constant_values, constants, renamed
 from cudamm.source.expression import SCRATCH, evaluated, parse
 from cudamm.source.extra_pointers import only_written
 from cudamm.source.host_code import LaunchStatement, allocations, first_name, size_name
@@ -33,7 +33,7 @@ from cudamm.source.matrix_roles import (
 from cudamm.source.parsed_source import all_of, text_of
 from cudamm.source.passed_arguments import passed_by
 from cudamm.source.program_values import callers_of, own_value, template_parameters
-from cudamm.source.simplified_expression import ROLES
+from cudamm.source.simplified_expression import ROLES, simplified
 from cudamm.source.wmma_use import WmmaUse, wmma_use
 
 _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
@@ -50,6 +50,10 @@ _LARGEST_ELEMENT = 16
 
 _FACTORS = re.compile(r"\(*(?:\w+|sizeof\(element\))(?:\)* \* \(*(?:\w+|sizeof\(element\)))+\)*")
 """A product of names and numbers."""
+
+_QUOTIENT = re.compile(r"N // (\w+)|ceil\(N / (\w+)\)")
+_VECTOR = re.compile(r"\b(?:float|double|u?(?:char|short|int|long)|(?:__)?half|__nv_bfloat16)([234])\b")
+"""Types such as `float4`, with their numbers of elements."""
 
 _SMALLEST_SIZE = 16
 """The smallest number in a kernel that may be a size; smaller ones are parts of an index."""
@@ -93,6 +97,8 @@ class LaunchRoles:
         batches: names of numbers of products, such as `batch` in `batch * M * N`.
         literal_sizes: names for the sizes that the launch passes as numbers, by the kernel's parameter.
         scratch: the pointers beside A, B and C, to which the kernel only writes.
+        divisors: the 4 of `K / 4`, by the kernel's parameter that is a size divided by it.
+        parts: the same by the host function's name, if its callers divide the size.
     """
 
     def __init__(self, file: SourceFile, statement: LaunchStatement, kernel: Function) -> None:
@@ -108,6 +114,8 @@ class LaunchRoles:
         self.batches: set[str] = set()
         self.literal_sizes: dict[str, str] = {}
         self.scratch: frozenset[str] = frozenset()
+        self.divisors: dict[str, str] = {}
+        self.parts: dict[str, str] = {}
         self._by_memory: set[str] = set()  # the sizes whose roles are proven by the memory of A, B and C
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
         self._has_number_as_extent = False  # in the size of the memory of A, B or C
@@ -254,7 +262,10 @@ class LaunchRoles:
                 name = size_name(self.function, self.passed(parameter.name))
                 if parameter.name in self.tile_widths or self._is_edge_of_blocks(parameter.name):
                     continue
-                if name and not self._is_tile(name) and not self._is_product_of_sizes(name):
+                whole = self._divided_size(parameter.name, name)
+                if whole:
+                    passed |= {parameter.name: whole} if parameter.name in self.divisors else {}
+                elif name and not self._is_tile(name) and not self._is_product_of_sizes(name):
                     passed[parameter.name] = name
                 elif not name and self._is_literal_size(parameter.name):
                     passed[parameter.name] = self.literal_sizes[parameter.name] = f"{parameter.name}_passed"
@@ -422,12 +433,75 @@ class LaunchRoles:
         use = self.raw_uses.get(output, MatrixUse())
         return use.multiplied | use.added
 
-    def _is_literal_size(self, parameter: str) -> bool:
-        """Return whether a launch passes a number for a parameter that is an extent of a matrix."""
+    def _divided_size(self, parameter: str, name: str) -> str:
+        """Return K for an argument `K / 4`, or for one with this value: a row of K elements in vectors of 4.
+
+        If the parameter is an extent of a matrix, `divisors` gets the 4. If callers of the function pass
+        `K / 4`, the function has no name for K: `parts` gets the 4, for the function's name of `K / 4`.
+
+        Args:
+            name: the variable that is passed; empty for an expression.
+        """
+        value = self.function.values.get(name) or self.file.value_of(name) if name else self.passed(parameter)
+        is_extent = self._is_extent_of_matrix(parameter)
+        base, divisor = self._quotient(self.function, value, name, is_extent)
+        callers = callers_of(self.file, self.function, name) if is_extent and not base else ()
+        for caller, argument in callers:
+            node = caller.values.get(text_of(argument), argument)
+            _, divisor = self._quotient(caller, node, "", is_extent)
+            self.parts |= {name: divisor} if divisor else {}
+        self.divisors |= {parameter: divisor} if divisor and is_extent else {}
+        return base
+
+    def _quotient(self, function: Function, node: Node | None, name: str, is_extent: bool) -> tuple[str, str]:
+        """Return K and 4 for `K / 4` if K is a size, and empty texts for other expressions.
+
+        It is a size of its own if memory is allocated for it.
+
+        Args:
+            name: the variable that has this value; empty for none.
+        """
+        number = Translation(self.file, function, keeps_leaves=True).of(node)
+        names = parse(number.text).names if number else frozenset[str]()
+        memory = self._sizes_of_memory(function, {name, *names})
+        in_memory = {each for text in memory for each in parse(text).names}
+        if number is None or name in in_memory or any(number.text in text for text in memory):
+            return "", ""
+        vectors = _VECTOR.findall(text_of(self.kernel.node)) if is_extent else []
+        given = {size_name(function, argument) for argument in self.statement.arguments}
+        for base in sorted(names - self.names_of_block()):
+            found = _QUOTIENT.fullmatch(simplified(renamed(number.text, {"N": "N_", base: "N"}), {}))
+            divisor = (found[1] or found[2]) if found else ""
+            if divisor and not divisor.isdigit() and divisor not in constants(self.file):
+                divisor = str(own_value(self.file, function, divisor) or "")
+            if divisor and (base in in_memory | given or divisor in vectors) and not self._is_tile(base):
+                return base, divisor
+        return "", ""
+
+    def _sizes_of_memory(self, function: Function, kept: Collection[str]) -> list[str]:
+        """Return the sizes of the memory that a function allocates for A, B and C, but not those in vectors.
+
+        Args:
+            kept: names that are not replaced by their values.
+        """
+        at = Translation(self.file, function, kept, keeps_leaves=True)
+        sizes = [
+            at.of(size)
+            for parameter in self.letters
+            for caller, size in allocations(self.file, self.function, first_name(self.passed(parameter)))
+            if caller == function and not _VECTOR.search(text_of(size))
+        ]
+        return [number.text for number in sizes if number]
+
+    def _is_extent_of_matrix(self, parameter: str) -> bool:
+        """Return whether the kernel takes a parameter for the length of rows, or checks an edge with it."""
         body = self.body(p.name for p in self.parameters if p.is_whole_number)
         is_row = any(parameter in use.strides for name, use in self.raw_uses.items() if name in self.letters)
-        is_edge = any(size == parameter and varying for varying, size in body.checks())
-        return (is_row or is_edge) and self._literal(parameter) is not None
+        return is_row or any(size == parameter and varying for varying, size in body.checks())
+
+    def _is_literal_size(self, parameter: str) -> bool:
+        """Return whether a launch passes a number for a parameter that is an extent of a matrix."""
+        return self._is_extent_of_matrix(parameter) and self._literal(parameter) is not None
 
     def _literal(self, parameter: str) -> int | None:
         """Return the number that a launch passes for a parameter; None if it passes a variable."""
@@ -727,4 +801,5 @@ class LaunchRoles:
         if size.startswith(_NUMBER):
             return int(size.removeprefix(_NUMBER))
         parameter = next((p for p, name in self.literal_sizes.items() if name == size), "")
-        return self._literal(parameter) if parameter else own_value(self.file, self.function, size)
+        own = self._literal(parameter) if parameter else own_value(self.file, self.function, size)
+        return own * int(self.parts[size]) if own and self.parts.get(size, "").isdigit() else own

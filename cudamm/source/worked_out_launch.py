@@ -17,7 +17,7 @@ from tree_sitter import Node
 
 from cudamm.source.around_launch import conditions_of, is_filled, is_from_elsewhere, required_multiples
 from cudamm.source.c_definitions import Function, SourceFile, source_file
-from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
+from cudamm.source.c_numbers import BYTES, Number, Translation, constant_values, constants, renamed
 from cudamm.source.c_text import LAUNCHER
 from cudamm.source.expression import MOST_THREADS, SCRATCH, evaluated, parse, split_at_commas
 from cudamm.source.fitting_launch import FittingLaunch
@@ -45,9 +45,6 @@ _LARGEST_FIXED = 256
 
 _MOST_WAYS = 8
 """Number of launches of a kernel among which the one is searched for that can be read whole."""
-
-_SIZES = {"char": 1, "half": 2, "__half": 2, "short": 2, "int": 4, "float": 4, "double": 8}
-"""Bytes of the types whose size the shared memory of a launch may wrongly have."""
 
 _ELEMENTS = ("float", "double", "int")
 
@@ -197,7 +194,7 @@ class _Launch:
             if self.statement.configuration:
                 for key, text in self._configuration():  # the fields before an unknown one are kept
                     fields[key] = text
-                fields |= self._conditions(fields["threads"])
+                fields |= self._conditions(fields["threads"], fields["args"])
             if self.found.columns:
                 fields["layout"] = ", ".join(f"{letter}=column" for letter in sorted(self.found.columns))
             if self._accumulates():
@@ -345,6 +342,7 @@ class _Launch:
         values = constant_values(self.file)
         names = {name: str(values[name]) for name in ROLES if name in values}  # a tile may be called K too
         names |= {name: self.found.role(name) for name in self.found.roles}
+        names |= {name: f"({names[name]} // {d})" for name, d in self.found.parts.items() if name in names}
         names |= dict.fromkeys(self.found.batches, "1")
         for name in self.found.batches & parse(number.text).names:
             self.assumed[name] = f"{self._in_file(name)} = 1: cudamm multiplies two matrices"
@@ -457,6 +455,8 @@ class _Launch:
             raise UnknownLaunch(f"nothing is passed for {parameter.name} of {self.kernel.name}")
         node = self.statement.arguments[place]
         name = self.found.literal_sizes.get(parameter.name) or size_name(self.function, node)
+        if name in self.found.parts and name in self.found.roles:
+            return f"{self.found.role(name)} // {self.found.parts[name]}"
         if name in self.found.roles:
             return self.found.role(name) + self._unit(parameter.name)
         try:
@@ -516,7 +516,7 @@ class _Launch:
         types = {*re.findall(r"\bsizeof\s*\(\s*(\w+)\s*\)", given)}
         name = types.pop() if len(types) == 1 and not template_parameters(self.kernel) else ""
         is_used = re.search(rf"\b{name}\b", text_of(self.kernel.node)) is not None
-        return "sizeof(element)" if is_used or name not in _SIZES else str(_SIZES[name])
+        return "sizeof(element)" if is_used or name not in BYTES else str(BYTES[name])
 
     def _suggested_arguments(self) -> dict[str, str]:
         """Return the arguments, with 0 for unknown ones; nothing if the matrices are not known."""
@@ -568,7 +568,7 @@ class _Launch:
         is_allowed = number is not None and number <= MOST_THREADS
         return [f"{expression} <= {MOST_THREADS}"] if is_allowed else []
 
-    def _conditions(self, threads: str) -> dict[str, str]:
+    def _conditions(self, threads: str, arguments: str) -> dict[str, str]:
         """Return the conditions on the sizes that the program relies on."""
         conditions = [
             f"{first} == {second}"
@@ -576,7 +576,7 @@ class _Launch:
             for first, second in itertools.pairwise(roles)
         ]
         multiples: dict[tuple[str, str], None] = {}
-        for extent in self.rounded_down:
+        for extent in (*self.rounded_down, *split_at_commas(arguments)):
             for role, step in _QUOTIENT.findall(extent):
                 multiples[role, step] = None
             for role, tile, tiles in _QUOTIENT_OF_TILES.findall(extent):
@@ -643,6 +643,8 @@ class _Launch:
                 quotient and quotient[1] in self.found.roles
             ):  # a part of the matrix, such as `#define PART (K / 4)`
                 yield self.found.role(quotient[1]), self._text(Number(quotient[2]), "a condition")
+        for parameter, divisor in self.found.divisors.items():
+            yield self.found.role(self.found.in_kernel[parameter]), divisor
         body = self.found.body(self.found.in_kernel)
         given = [part.strip() for part in self._entry().partition("<")[2].removesuffix(">").split(",")]
         pairs = zip(template_parameters(self.kernel), given, strict=False)

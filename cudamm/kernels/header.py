@@ -129,8 +129,9 @@ def names_in(path: Path) -> tuple[str, ...]:
 
 
 def _place_of_launch(path: Path, launch: WorkedOutLaunch | None) -> tuple[str, int]:
-    """Return the file and the line of a launch as `Method.launched_at`."""
-    found = re.fullmatch(r"line (\d+)(?: of (.+))?", launch.place) if launch and launch.line else None
+    """Return the file and the line of a launch, or of what is wrong with it, as `Method.launched_at`."""
+    place = (launch.conflict_place or launch.place) if launch and launch.line else ""
+    found = re.fullmatch(r"line (\d+)(?: of (.+))?", place)
     if found is None:
         return "", 0
     return "" if found[2] in (None, path.name) else found[2], int(found[1])

@@ -79,6 +79,7 @@ class Translation:
         bound: translations of names, such as the parameters of a macro.
         keeps_leaves: whether variables whose values are plain numbers keep their names too.
         named_from: the smallest number that gets a name, as `number_96` for 96; 0: none does.
+        has_bytes: whether `sizeof(float)` is 4, and a size in bytes that is not known is no arithmetic.
         steps: how many parts of an expression have been looked at.
     """
 
@@ -88,6 +89,7 @@ class Translation:
     bound: Mapping[str, Number] = field(default_factory=dict)
     keeps_leaves: bool = False
     named_from: int = 0
+    has_bytes: bool = False
     level: int = 0
     steps: Counter[str] = field(default_factory=Counter, compare=False)
 
@@ -144,7 +146,8 @@ class Translation:
             case "call_expression":
                 return self._call(node)
             case "sizeof_expression":
-                return Number("sizeof(element)")
+                known = str(size_of_type(text_of(node)) or "") if self.has_bytes else "sizeof(element)"
+                return Number(known) if known else None
         return None
 
     def _name(self, name: str) -> Number | None:

@@ -12,16 +12,23 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from tree_sitter import Node
 
-from cudamm.source.around_launch import conditions_of, is_filled, is_from_elsewhere, required_multiples
+from cudamm.source.around_launch import (
+    cleared_by,
+    conditions_of,
+    is_filled,
+    is_from_elsewhere,
+    required_multiples,
+)
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import BYTES, Number, Translation, constant_values, constants, renamed
 from cudamm.source.c_text import LAUNCHER
 from cudamm.source.expression import MOST_THREADS, SCRATCH, evaluated, parse, split_at_commas
 from cudamm.source.fitting_launch import FittingLaunch
-from cudamm.source.host_code import LaunchStatement, first_name, launches, size_name
+from cudamm.source.host_code import LaunchStatement, allocations, first_name, launches, size_name
 from cudamm.source.host_values import DTYPES
 from cudamm.source.kernel_parameters import may_be_product
 from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
@@ -31,6 +38,7 @@ from cudamm.source.passed_arguments import mistake_of, passed_by, view_mistake
 from cudamm.source.program_values import (
     class_argument,
     is_chosen_by_user,
+    own_number,
     own_value,
     template_parameters,
     template_value,
@@ -45,6 +53,9 @@ _LARGEST_FIXED = 256
 
 _MOST_WAYS = 8
 """Number of launches of a kernel among which the one is searched for that can be read whole."""
+
+_SHAPES = ((256, 512, 1024), (1024, 256, 512), (512, 1024, 256))
+"""M, N and K at which a number of bytes is compared with those of C."""
 
 _ELEMENTS = ("float", "double", "int")
 
@@ -64,7 +75,8 @@ class WorkedOutLaunch:
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
-            elements of another type; empty for none.
+            elements of another type, or a C that is not zero; empty for none.
+        conflict_place: the line of that, as `place`; empty for that of the launch.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -79,6 +91,7 @@ class WorkedOutLaunch:
     assumptions: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     type_conflict: str = ""
+    conflict_place: str = ""
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -181,6 +194,8 @@ class _Launch:
         self.grid: list[str] = []  # its extents
         self.rounded_down: list[str] = []  # those of them that lose a part of the matrices
         self.assumed: dict[str, str] = {}  # in words, by the name that it concerns
+        self.cleared_by: Node | None = None  # the cudaMemset of C
+        self.zeros_mistake = ""  # what is wrong with it
 
     def worked_out(self) -> WorkedOutLaunch:
         """Return the fields of a header, or what is unknown."""
@@ -199,6 +214,7 @@ class _Launch:
                 fields["layout"] = ", ".join(f"{letter}=column" for letter in sorted(self.found.columns))
             if self._accumulates():
                 fields["initial-c"] = "0"
+                self.zeros_mistake = self._zeros_mistake()
             sizes = {name: self.found.role(name) for name in self.found.compiled_sizes()}
             if sizes:
                 fields["sizes"] = ", ".join(f"{name}={role}" for name, role in sizes.items())
@@ -214,7 +230,8 @@ class _Launch:
             self._suggestion(fields.get("threads", "")) | self._suggested_arguments(),
             self._program_size(),
             tuple(self.assumed.values()),
-            type_conflict=self._type_conflict(),
+            type_conflict=self.zeros_mistake or self._type_conflict(),
+            conflict_place=place_of(self.cleared_by) if self.zeros_mistake and self.cleared_by else "",
         )
 
     def _type_conflict(self) -> str:
@@ -330,6 +347,58 @@ class _Launch:
             return False
         self.assumed[passed] = f"{passed} is assumed to hold zeros: the file does not say what it holds"
         return True
+
+    def _zeros_mistake(self) -> str:
+        """Return what is certainly wrong with the cudaMemset that has to fill C with zeros, with the cure."""
+        parameter = next(p for p in self.found.parameters if self.found.letters.get(p.name) == "C")
+        declared = self.kernel.parameters[self.found.parameters.index(parameter)].child_by_field_name("type")
+        c_type = re.sub("[2-4]$", "", text_of(declared))
+        stores = rf"\b{parameter.name}\s*\[[^;=]*\]\s*=(?!=)"
+        pointer = first_name(self.found.passed(parameter.name))
+        self.cleared_by = cleared_by(self.function, pointer, self.statement.node)
+        given = self.cleared_by.child_by_field_name("arguments") if self.cleared_by else None
+        if re.search(stores, text_of(self.kernel.node)) or c_type not in BYTES or given is None:
+            return ""
+        _, byte, size, *_ = (*given.named_children, None, None, None)
+        value = own_number(self.file, self.function, byte)
+        call = f"the call {' '.join(text_of(self.cleared_by).split())} sets"
+        if value:
+            return (
+                f"{call} each byte of {pointer} to {value}, and {self.kernel.name} adds to {pointer}; pass 0"
+            )
+        shares = self._shares_of_result(size, BYTES[c_type])
+        if size is None or not shares or max(shares) >= 1:
+            return ""
+        share = f"{100 * float(shares[0]):.3g}%" if len(set(shares)) == 1 else "a part"
+        allocated = [node for _, node in allocations(self.file, self.function, pointer)]
+        whole = [text_of(a) for a in allocated if {*self._shares_of_result(a, BYTES[c_type])} == {1}]
+        if not whole and set(shares) == {Fraction(1, BYTES[c_type])}:
+            is_sum = size.type == "binary_expression" and "*" not in text_of(
+                size.child_by_field_name("operator")
+            )
+            whole = [f"{f'({text_of(size)})' if is_sum else text_of(size)} * sizeof({c_type})"]
+        cure = f"pass {whole[0]}, the number of bytes" if whole else "pass the number of all its bytes"
+        return f"{call} only {share} of {pointer} to zero, and {self.kernel.name} adds to all of it; {cure}"
+
+    def _shares_of_result(self, size: Node | None, bytes_of_element: int) -> list[Fraction]:
+        """Return how much of C a number of bytes is, at several sizes; an empty list if it is not known."""
+        assumed = dict(self.assumed)
+        try:
+            number = replace(self.found.translation, has_bytes=True).of(size)
+            text = self._text(number, "a number of bytes")
+        except UnknownLaunch:
+            return []
+        finally:
+            self.assumed = assumed
+        shapes = _SHAPES if parse(text).names & {*ROLES} else ()
+        tried = [dict(zip(ROLES, s, strict=True)) for s in (*shapes, *filter(None, [self._program_size()]))]
+        for roles, names in itertools.product(self.found.roles.values(), tried):
+            names |= dict.fromkeys(roles, names[roles[0]])
+        values = values_for(text, [constant_values(self.file) | names for names in tried]) or []
+        return [
+            Fraction(value, names["M"] * names["N"] * bytes_of_element)
+            for value, names in zip(values, tried, strict=False)
+        ]
 
     def _text(self, number: Number | None, what: str) -> str:
         """Return an expression over M, N, K and constants of the file.

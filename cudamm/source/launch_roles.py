@@ -274,6 +274,7 @@ class LaunchRoles:
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
         passed = passed or self.template_sizes
         allocated = self._evidence_of_allocations(frozenset(passed.values()))
+        self._join_equal_sizes(allocated, passed.values())
         self._check_extents()
         members = self._evidence_of_members()
         telling = [
@@ -735,6 +736,21 @@ class LaunchRoles:
                     found.setdefault(name, Counter())[role] += _CERTAIN
             break
         return found
+
+    def _join_equal_sizes(self, allocated: dict[str, Counter[str]], passed: Collection[str]) -> None:
+        """Take the size that a kernel gets for the one of the memory, if the program gives both one value.
+
+        Args:
+            allocated: the evidence of the names in the sizes of the memory, which is changed.
+            passed: the sizes that the kernel gets.
+        """
+        of_value = {name: own_value(self.file, self.function, name) for name in passed}
+        for name in allocated.keys() - of_value.keys() - self.used_constants:
+            value = own_value(self.file, self.function, name) or constant_values(self.file).get(name)
+            equal = [each for each, own in of_value.items() if value and own == value]
+            if len(equal) == 1 and equal[0] not in allocated:
+                allocated[equal[0]] = allocated.pop(name)
+                self._allocated_for[equal[0]] = self._allocated_for.pop(name, set())
 
     @staticmethod
     def _are_three_sizes(a: set[str], b: set[str], c: set[str]) -> bool:

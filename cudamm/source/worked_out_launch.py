@@ -54,6 +54,10 @@ _LARGEST_FIXED = 256
 _MOST_WAYS = 8
 """Number of launches of a kernel among which the one is searched for that can be read whole."""
 
+_OF_BLOCK = re.compile(r"^\w*(?:thread\w*|block(?!s)(?!\w*grid)\w*)$", re.IGNORECASE)
+_OF_GRID = re.compile(r"^(?!\w*thread)\w*(?:grid|blocks)\w*$", re.IGNORECASE)
+"""Names of variables for a block, and for a grid: `threadsPerBlock` and `blocksPerGrid`."""
+
 _SHAPES = ((256, 512, 1024), (1024, 256, 512), (512, 1024, 256))
 """M, N and K at which a number of bytes is compared with those of C."""
 
@@ -75,7 +79,7 @@ class WorkedOutLaunch:
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
-            elements of another type, or a C that is not zero; empty for none.
+            elements of another type, a C that is not zero, or the block for the grid; empty for none.
         conflict_place: the line of that, as `place`; empty for that of the launch.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
@@ -192,6 +196,7 @@ class _Launch:
         self.function = statement.function
         self.found = LaunchRoles(file, statement, kernel)
         self.grid: list[str] = []  # its extents
+        self.plain_grid: list[str] = []  # the same as the program computes them
         self.rounded_down: list[str] = []  # those of them that lose a part of the matrices
         self.assumed: dict[str, str] = {}  # in words, by the name that it concerns
         self.cleared_by: Node | None = None  # the cudaMemset of C
@@ -230,7 +235,7 @@ class _Launch:
             self._suggestion(fields.get("threads", "")) | self._suggested_arguments(),
             self._program_size(),
             tuple(self.assumed.values()),
-            type_conflict=self.zeros_mistake or self._type_conflict(),
+            type_conflict=self.zeros_mistake or self._exchanged_grid(fields) or self._type_conflict(),
             conflict_place=place_of(self.cleared_by) if self.zeros_mistake and self.cleared_by else "",
         )
 
@@ -347,6 +352,33 @@ class _Launch:
             return False
         self.assumed[passed] = f"{passed} is assumed to hold zeros: the file does not say what it holds"
         return True
+
+    def _exchanged_grid(self, fields: Mapping[str, str]) -> str:
+        """Return that the program launches with the block in the place of the grid, with the cure.
+
+        It certainly does if only the block is computed from the sizes of the matrices, and either both have
+        names that say so, or the block is too large for the program's own sizes. One block may be on purpose.
+        """
+        if "grid" not in fields:
+            return ""
+        threads, grid = split_at_commas(fields["threads"]), self.plain_grid
+        of_block, of_grid = (set().union(*(parse(each).names for each in of)) for of in (threads, grid))
+        values = constant_values(self.file)
+        size = self._program_size()
+        own = values | dict(zip(ROLES, size, strict=True)) if size else {}
+        blocks = values_for(" * ".join(f"({each})" for each in grid), [values]) or [0]
+        own_threads = values_for(" * ".join(f"({each})" for each in threads), [own]) if own else None
+        given = [" ".join(text_of(node).split()) for node in self.statement.configuration]
+        is_named = bool(_OF_BLOCK.search(given[0]) and _OF_GRID.search(given[1]))
+        is_certain = is_named or (own_threads is not None and own_threads[0] > MOST_THREADS)
+        is_sized = [not names.isdisjoint(ROLES) for names in (of_grid, of_block)]
+        if is_sized != [False, True] or not is_certain or not 1 < blocks[0] <= MOST_THREADS:
+            return ""
+        what = f"the grid and the block are exchanged in <<<{', '.join(given)}>>>"
+        cure = f"write <<<{', '.join((given[1], given[0], *given[2:]))}>>>"
+        if self.statement.node.type != "kernel_call_syntax" or self.function.name == LAUNCHER:
+            what, cure = f"the grid and the block of {self.kernel.name} are exchanged", "exchange them"
+        return f"{what}: only the block depends on the sizes of the matrices; {cure}"
 
     def _zeros_mistake(self) -> str:
         """Return what is certainly wrong with the cudaMemset that has to fill C with zeros, with the cure."""
@@ -561,6 +593,7 @@ class _Launch:
             full = [self._text(number, f"{key}: {text_of(node)}") for number in numbers]
             texts = [self._simplified(text) for text in full]
             if key == "grid":
+                self.plain_grid = texts
                 texts = self._over_sizes(texts, block_texts, full)
                 # `ceil(N / 16)` of whole numbers rounds down although its author wants to round up.
                 pairs = zip(texts, full, strict=True)

@@ -170,6 +170,8 @@ def parse_method(
         raise UsageError(f"{path} is empty: save the kernel in it first")
     language = _language(path, source, builtin=builtin)
     summary, fields, repeated = _parse_comment(path, source, language)
+    if not builtin:
+        _check_expressions(path, source, {k: text for k, text in fields.items() if k not in overrides.fields})
     own_requires, added_requires = fields.get("requires", ""), overrides.fields.get("requires", "")
     fields |= overrides.fields
     folders = folders_of(fields.get("include", ""))
@@ -493,21 +495,52 @@ def _header_lines(source: str, language: Language) -> list[str]:
         if not line.startswith(marker):
             break
         lines.append(line.removeprefix(marker).rstrip())
-    if marker == "#" or any(_FIELD.match(line) for line in lines):
+    if marker == "#" or _is_header(lines, source):
         return lines
     for comment in _COMMENT.finditer(source.partition("__global__")[0]):
         plain = [_SIGNS_OF_A_COMMENT.sub("", line) for line in comment[0].splitlines()]
         words = [line.partition(":")[0].strip() for line in plain]
-        if {"threads", "grid"} <= set(words):
-            return [f" {line.rstrip()}" if line.strip() else "" for line in plain]
-    return lines
+        indented = [f" {line.rstrip()}" if line.strip() else "" for line in plain]
+        if {"threads", "grid"} <= set(words) and _is_header(indented, source):
+            return indented
+    return [line for line in lines if not _FIELD.match(line)]
 
 
 _COMMENT = re.compile(r"/\*.*?\*/|(?:^[ \t]*//[^\n]*\n)+", re.DOTALL | re.MULTILINE)
 
 _SIGNS_OF_A_COMMENT = re.compile(r"^[ \t]*(?:/\*+|//|\*+(?!/))?[ \t]?|\*+/\s*$")
 
-_FIELD = re.compile(rf" (?:{'|'.join((*_ONCE, *_REPEATED))}):\s")
+_FIELD = re.compile(rf" ({'|'.join((*_ONCE, *_REPEATED))}):\s")
+
+
+def _is_header(lines: Sequence[str], source: str) -> bool:
+    """Return whether a comment has fields, and not only prose such as `grid: (n / 32, m / 32)`.
+
+    Threads and a grid that are no arithmetic over M, N, K and constants are prose, if one of them stands
+    alone, or if the file has a launch.
+    """
+    fields = {match[1]: line[match.end() :] for line in lines if (match := _FIELD.match(line))}
+    if not fields or fields.keys() - {"threads", "grid"} or (len(fields) > 1 and "<<<" not in source):
+        return bool(fields)
+    try:
+        names = {name for value in fields.values() for each in parse_list(value) for name in each.names}
+    except UsageError:
+        return False
+    constant = r"#\s*define\s+{0}\b|\b(?:const|constexpr|enum)\b[^;()]*\b{0}\s*="
+    return all(not name.islower() or re.search(constant.format(name), source) for name in names)
+
+
+def _check_expressions(path: Path, source: str, fields: Mapping[str, str]) -> None:
+    """Raise UsageError, with the line, if the comment of a user's file is no header."""
+    for key in (key for key in ("threads", "grid", "requires", "shared-bytes") if key in fields):
+        try:
+            parse_conditions(fields[key]) if key == "requires" else parse_list(fields[key])
+        except UsageError as error:
+            before = re.split(rf"^[^\w\n]*{key}:", source, maxsplit=1, flags=re.MULTILINE)[0]
+            raise UsageError(
+                f"{path}:{before.count(chr(10)) + 1}: cudamm reads this comment as a field of its header, "
+                f"and {error}; write “{key} = …” if it is none"
+            ) from None
 
 
 def _is_field(pattern: re.Pattern[str], line: str) -> bool:

@@ -125,7 +125,7 @@ def names_in(path: Path) -> tuple[str, ...]:
     """Return the name and the aliases of one of cudamm's own methods; the comment at the top has them."""
     source = read_source(path, builtin=True)
     _, fields, _ = _parse_comment(path, source, _language(path, source, builtin=True))
-    return (_name_of(path), *_words(fields.get("aliases", "")))
+    return (name_of(path), *_words(fields.get("aliases", "")))
 
 
 def _place_of_launch(path: Path, launch: WorkedOutLaunch | None) -> tuple[str, int]:
@@ -143,7 +143,8 @@ def _keeps_shared_limit(path: Path, launch: WorkedOutLaunch | None, code: str) -
     return is_read and re.search("MaxDynamicSharedMemorySize|MAX_DYNAMIC_SHARED", code) is None
 
 
-def _name_of(path: Path) -> str:
+def name_of(path: Path) -> str:
+    """Return the name of the method in a file."""
     return re.sub(r"^\d+_", "", path.stem).replace("_", "-")
 
 
@@ -185,7 +186,7 @@ def parse_method(
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
-    name = _name_of(path)
+    name = name_of(path)
     is_user_kernel = language == "cuda" and not builtin
     code, launch = source, None
     if is_user_kernel:

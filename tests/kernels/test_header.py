@@ -355,7 +355,13 @@ def test_a_wrong_header_is_refused_with_the_reason(
 
 
 def test_a_comment_in_prose_does_not_hide_the_launch(write_kernel: WriteKernel) -> None:
-    kernel = "__global__ void mm(float *a, float *b, float *c, int n) { c[threadIdx.x * n] = a[n] * b[n]; }\n"
+    kernel = (
+        "__global__ void mm(const float *a, const float *b, float *c, int n) {\n"
+        "    int i = blockIdx.y * 8 + threadIdx.y, j = blockIdx.x * 8 + threadIdx.x;\n"
+        "    float s = 0;\n"
+        "    for (int k = 0; k < n; k++) s += a[i * n + k] * b[k * n + j];\n"
+        "    c[i * n + j] = s;\n}\n"
+    )
     launch = "void f(float *a, int n) { mm<<<dim3(n / 8, n / 8), dim3(8, 8)>>>(a, a, a, n); }\n"
     method = read_method(write_kernel("// threads: 8 x 8\n// grid: n / 8 x n / 8\n" + kernel + launch))
     assert [str(each) for each in (*method.threads, *method.grid)] == ["8", "8", "N // 8", "N // 8"]

@@ -30,7 +30,7 @@ from cudamm.source.expression import MOST_THREADS, SCRATCH, evaluated, parse, sp
 from cudamm.source.fitting_launch import FittingLaunch
 from cudamm.source.host_code import LaunchStatement, allocations, first_name, launches, size_name
 from cudamm.source.host_values import DTYPES
-from cudamm.source.kernel_parameters import may_be_product
+from cudamm.source.kernel_parameters import kernel_parameters, may_be_product
 from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
 from cudamm.source.parsed_source import all_of, place_of, text_of
@@ -176,6 +176,38 @@ def unlaunched(source: str, name: str) -> WorkedOutLaunch | None:
     return _Launch(file, statement, kernel).worked_out()
 
 
+def launch_of_no_product(source: str, name: str) -> WorkedOutLaunch | None:
+    """Return the launch of a kernel that multiplies no two matrices as far as can be seen; None without one.
+
+    Its suggestion is the block and the grid as numbers, if the program tells them.
+    """
+    file = source_file(source)
+    kernel = _kernel_named(file, name)
+    statement = next((launch for launch in launches(file) if launch.kernel == name), None)
+    if kernel is None or statement is None or may_be_product(file, kernel):
+        return None
+    suggestion: dict[str, str] = {}
+    grid, block, *_ = (*statement.configuration, None, None)
+    for key, node in (("threads", block), ("grid", grid)):
+        at_launch = Translation(file, statement.function, keeps_leaves=True)
+        extents = (at_launch.extents(node) if node else None) or ()
+        names = {name for extent in extents for name in parse(extent.text).names}
+        own = {name: own_value(file, statement.function, name) for name in names}
+        known = constant_values(file) | {name: value for name, value in own.items() if value}
+        numbers = [(values_for(extent.text, [known]) or [0])[0] for extent in extents]
+        suggestion |= {key: ", ".join(map(str, numbers))} if numbers and all(numbers) else {}
+    matrices = sum(parameter.is_matrix for parameter in kernel_parameters(file, kernel))
+    unknown = f"{name}, which {place_of(statement.node)} launches, is no product of two matrices"
+    unknown += " as far as cudamm can see: it "
+    unknown += (
+        f"takes {matrices} matri{'x' if matrices == 1 else 'ces'}, not 3"
+        if matrices < 3
+        else "adds up no products"
+    )
+    place = place_of(statement.node)
+    return WorkedOutLaunch(name, {}, unknown, statement.line, place, is_product=False, suggestion=suggestion)
+
+
 def file_numbers(source: str) -> dict[str, str]:
     """Return the macros and constants of C++ source that are whole numbers, each as an expression."""
     return dict(constants(source_file(source)))
@@ -232,7 +264,7 @@ class _Launch:
             self.statement.line,
             place_of(self.statement.node),
             is_product,
-            self._suggestion(fields.get("threads", "")) | self._suggested_arguments(),
+            self._suggestion(fields.get("threads", "")) | self._suggested_arguments() if is_product else {},
             self._program_size(),
             tuple(self.assumed.values()),
             type_conflict=self.zeros_mistake or self._exchanged_grid(fields) or self._type_conflict(),

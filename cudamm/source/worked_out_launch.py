@@ -388,29 +388,32 @@ class _Launch:
     def _exchanged_grid(self, fields: Mapping[str, str]) -> str:
         """Return that the program launches with the block in the place of the grid, with the cure.
 
-        It certainly does if only the block is computed from the sizes of the matrices, and either both have
-        names that say so, or the block is too large for the program's own sizes. One block may be on purpose.
+        Two of three things have to say so: only the block is computed from the sizes of the matrices, it is
+        too large in the program itself, and the variables have such names. One block may be on purpose, and
+        so may a thread for each column.
         """
         if "grid" not in fields:
             return ""
         threads, grid = split_at_commas(fields["threads"]), self.plain_grid
-        of_block, of_grid = (set().union(*(parse(each).names for each in of)) for of in (threads, grid))
-        values = constant_values(self.file)
-        size = self._program_size()
-        own = values | dict(zip(ROLES, size, strict=True)) if size else {}
-        blocks = values_for(" * ".join(f"({each})" for each in grid), [values]) or [0]
-        own_threads = values_for(" * ".join(f"({each})" for each in threads), [own]) if own else None
+        sized, sized_in_grid = (
+            [extent for extent in of if not parse(extent).names.isdisjoint(ROLES)] for of in (threads, grid)
+        )
+        own = {**constant_values(self.file), **dict(zip(ROLES, self._program_size() or (), strict=False))}
+        of_grid, of_block = (
+            (values_for(" * ".join(f"({each})" for each in of), [own]) or [0])[0] for of in (grid, threads)
+        )
         given = [" ".join(text_of(node).split()) for node in self.statement.configuration]
         is_named = bool(_OF_BLOCK.search(given[0]) and _OF_GRID.search(given[1]))
-        is_certain = is_named or (own_threads is not None and own_threads[0] > MOST_THREADS)
-        is_sized = [not names.isdisjoint(ROLES) for names in (of_grid, of_block)]
-        if is_sized != [False, True] or not is_certain or not 1 < blocks[0] <= MOST_THREADS:
+        is_computed = bool(sized) and (is_named or all("/" in extent for extent in sized))
+        is_certain = is_computed + is_named + (of_block > MOST_THREADS) >= 2
+        if sized_in_grid or not is_certain or not 1 < of_grid <= MOST_THREADS:
             return ""
         what = f"the grid and the block are exchanged in <<<{', '.join(given)}>>>"
         cure = f"write <<<{', '.join((given[1], given[0], *given[2:]))}>>>"
         if self.statement.node.type != "kernel_call_syntax" or self.function.name == LAUNCHER:
             what, cure = f"the grid and the block of {self.kernel.name} are exchanged", "exchange them"
-        return f"{what}: only the block depends on the sizes of the matrices; {cure}"
+        why = "only the block depends on the sizes of the matrices"
+        return f"{what}: {why if sized else f'the block has {of_block} threads'}; {cure}"
 
     def _zeros_mistake(self) -> str:
         """Return what is certainly wrong with the cudaMemset that has to fill C with zeros, with the cure."""

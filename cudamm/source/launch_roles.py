@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from cudamm.source.around_launch import is_transposed
 from cudamm.source.c_definitions import Function, SourceFile, flat_name
-from cudamm.source.c_numbers import Translation, constant_values, constants, renamed
+from cudamm.source.c_numbers import BYTES, Translation, constant_values, constants, renamed
 from cudamm.source.expression import SCRATCH, evaluated, parse
 from cudamm.source.extra_pointers import only_written
 from cudamm.source.host_code import LaunchStatement, allocations, first_name, size_name
@@ -438,7 +438,8 @@ class LaunchRoles:
         """Return K for an argument `K / 4`, or for one with this value: a row of K elements in vectors of 4.
 
         If the parameter is an extent of a matrix, `divisors` gets the 4. If callers of the function pass
-        `K / 4`, the function has no name for K: `parts` gets the 4, for the function's name of `K / 4`.
+        `K / 4`, or the program counts in vectors, the function has no name for K: `parts` gets the 4, for the
+        function's name of `K / 4`.
 
         Args:
             name: the variable that is passed; empty for an expression.
@@ -450,6 +451,9 @@ class LaunchRoles:
         for caller, argument in callers:
             node = caller.values.get(text_of(argument), argument)
             _, divisor = self._quotient(caller, node, "", is_extent)
+            self.parts |= {name: divisor} if divisor else {}
+        if not divisor and is_extent and name:
+            divisor = self._vectors_in_memory(name)
             self.parts |= {name: divisor} if divisor else {}
         self.divisors |= {parameter: divisor} if divisor and is_extent else {}
         return base
@@ -478,6 +482,23 @@ class LaunchRoles:
             if divisor and (base in in_memory | given or divisor in vectors) and not self._is_tile(base):
                 return base, divisor
         return "", ""
+
+    def _vectors_in_memory(self, name: str) -> str:
+        """Return the 4 if memory is allocated for vectors of 4, as many as a name says; empty if not."""
+        widths = set[str]()
+        at = Translation(self.file, self.function, {name}, keeps_leaves=True, has_bytes=True)
+        for parameter in self.letters:
+            declared = self.kernel.parameters[self.kernel.parameter_names.index(parameter)]
+            c_type = re.sub("[2-4]$", "", text_of(declared.child_by_field_name("type")))
+            for function, size in allocations(self.file, self.function, first_name(self.passed(parameter))):
+                number = at.of(size) if function == self.function else None
+                names = parse(number.text).names if number else frozenset[str]()
+                if number and name in names:
+                    product = evaluated({"it": parse(number.text)}, dict.fromkeys(names, 1)).get("it", 0)
+                    is_product = _FACTORS.fullmatch(number.text) is not None and c_type in BYTES
+                    widths.add(str(product // BYTES[c_type]) if is_product else "")
+        is_used = widths <= {*_VECTOR.findall(text_of(self.kernel.node))}
+        return widths.pop() if len(widths) == 1 and is_used else ""
 
     def _sizes_of_memory(self, function: Function, kept: Collection[str]) -> list[str]:
         """Return the sizes of the memory that a function allocates for A, B and C, but not those in vectors.

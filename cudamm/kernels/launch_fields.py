@@ -139,6 +139,8 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
     launch = launch or (unlaunched(code, kernel) if kernel else None)
     if launch is None and kernel not in saved:
         return FoundLaunch(worked_out=launch_of_no_product(code, kernel) if kernel else None)
+    if launch and not given.keys().isdisjoint(launch.conflict_fields):
+        launch = replace(launch, type_conflict="", conflict_place="")
     fields = {**(launch.fields if launch else {}), **saved.get(kernel, {})}
     if source != code and "entry" in fields:
         fields["entry"] = _with_numbers(fields["entry"], source, code)

@@ -81,6 +81,7 @@ class WorkedOutLaunch:
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type, a C that is not zero, or the block for the grid; empty for none.
         conflict_place: the line of that, as `place`; empty for that of the launch.
+        conflict_fields: the fields of a header, each of which replaces what is wrong.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -96,6 +97,7 @@ class WorkedOutLaunch:
     others: tuple[str, ...] = ()
     type_conflict: str = ""
     conflict_place: str = ""
+    conflict_fields: tuple[str, ...] = ()
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -257,6 +259,7 @@ class _Launch:
                 fields["sizes"] = ", ".join(f"{name}={role}" for name, role in sizes.items())
         except UnknownLaunch as reason:
             unknown, is_product = str(reason), not isinstance(reason, NoProduct)
+        exchanged = self._exchanged_grid(fields)
         return WorkedOutLaunch(
             self.statement.kernel,
             fields,
@@ -267,7 +270,12 @@ class _Launch:
             self._suggestion(fields.get("threads", "")) | self._suggested_arguments() if is_product else {},
             self._program_size(),
             tuple(self.assumed.values()),
-            type_conflict=self.zeros_mistake or self._exchanged_grid(fields) or self._type_conflict(),
+            type_conflict=self.zeros_mistake or exchanged or self._type_conflict(),
+            conflict_fields=("initial-c",)
+            if self.zeros_mistake
+            else ("threads", "grid")
+            if exchanged
+            else (),
             conflict_place=place_of(self.cleared_by) if self.zeros_mistake and self.cleared_by else "",
         )
 

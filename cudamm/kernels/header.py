@@ -125,12 +125,13 @@ def names_in(path: Path) -> tuple[str, ...]:
     """Return the name and the aliases of one of cudamm's own methods; the comment at the top has them."""
     source = read_source(path, builtin=True)
     _, fields, _ = _parse_comment(path, source, _language(path, source, builtin=True))
-    return (_name_of(path), *_words(fields.get("aliases", "")))
+    return (name_of(path), *_words(fields.get("aliases", "")))
 
 
 def _place_of_launch(path: Path, launch: WorkedOutLaunch | None) -> tuple[str, int]:
-    """Return the file and the line of a launch as `Method.launched_at`."""
-    found = re.fullmatch(r"line (\d+)(?: of (.+))?", launch.place) if launch and launch.line else None
+    """Return the file and the line of a launch, or of what is wrong with it, as `Method.launched_at`."""
+    place = (launch.conflict_place or launch.place) if launch and launch.line else ""
+    found = re.fullmatch(r"line (\d+)(?: of (.+))?", place)
     if found is None:
         return "", 0
     return "" if found[2] in (None, path.name) else found[2], int(found[1])
@@ -142,7 +143,8 @@ def _keeps_shared_limit(path: Path, launch: WorkedOutLaunch | None, code: str) -
     return is_read and re.search("MaxDynamicSharedMemorySize|MAX_DYNAMIC_SHARED", code) is None
 
 
-def _name_of(path: Path) -> str:
+def name_of(path: Path) -> str:
+    """Return the name of the method in a file."""
     return re.sub(r"^\d+_", "", path.stem).replace("_", "-")
 
 
@@ -169,6 +171,8 @@ def parse_method(
         raise UsageError(f"{path} is empty: save the kernel in it first")
     language = _language(path, source, builtin=builtin)
     summary, fields, repeated = _parse_comment(path, source, language)
+    if not builtin:
+        _check_expressions(path, source, {k: text for k, text in fields.items() if k not in overrides.fields})
     own_requires, added_requires = fields.get("requires", ""), overrides.fields.get("requires", "")
     fields |= overrides.fields
     folders = folders_of(fields.get("include", ""))
@@ -182,7 +186,7 @@ def parse_method(
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             raise UsageError(f"{path}: the header contains “{key}: {twice[0]}” twice")
-    name = _name_of(path)
+    name = name_of(path)
     is_user_kernel = language == "cuda" and not builtin
     code, launch = source, None
     if is_user_kernel:
@@ -493,21 +497,52 @@ def _header_lines(source: str, language: Language) -> list[str]:
         if not line.startswith(marker):
             break
         lines.append(line.removeprefix(marker).rstrip())
-    if marker == "#" or any(_FIELD.match(line) for line in lines):
+    if marker == "#" or _is_header(lines, source):
         return lines
     for comment in _COMMENT.finditer(source.partition("__global__")[0]):
         plain = [_SIGNS_OF_A_COMMENT.sub("", line) for line in comment[0].splitlines()]
         words = [line.partition(":")[0].strip() for line in plain]
-        if {"threads", "grid"} <= set(words):
-            return [f" {line.rstrip()}" if line.strip() else "" for line in plain]
-    return lines
+        indented = [f" {line.rstrip()}" if line.strip() else "" for line in plain]
+        if {"threads", "grid"} <= set(words) and _is_header(indented, source):
+            return indented
+    return [line for line in lines if not _FIELD.match(line)]
 
 
 _COMMENT = re.compile(r"/\*.*?\*/|(?:^[ \t]*//[^\n]*\n)+", re.DOTALL | re.MULTILINE)
 
 _SIGNS_OF_A_COMMENT = re.compile(r"^[ \t]*(?:/\*+|//|\*+(?!/))?[ \t]?|\*+/\s*$")
 
-_FIELD = re.compile(rf" (?:{'|'.join((*_ONCE, *_REPEATED))}):\s")
+_FIELD = re.compile(rf" ({'|'.join((*_ONCE, *_REPEATED))}):\s")
+
+
+def _is_header(lines: Sequence[str], source: str) -> bool:
+    """Return whether a comment has fields, and not only prose such as `grid: (n / 32, m / 32)`.
+
+    Threads and a grid that are no arithmetic over M, N, K and constants are prose, if one of them stands
+    alone, or if the file has a launch.
+    """
+    fields = {match[1]: line[match.end() :] for line in lines if (match := _FIELD.match(line))}
+    if not fields or fields.keys() - {"threads", "grid"} or (len(fields) > 1 and "<<<" not in source):
+        return bool(fields)
+    try:
+        names = {name for value in fields.values() for each in parse_list(value) for name in each.names}
+    except UsageError:
+        return False
+    constant = r"#\s*define\s+{0}\b|\b(?:const|constexpr|enum)\b[^;()]*\b{0}\s*="
+    return all(not name.islower() or re.search(constant.format(name), source) for name in names)
+
+
+def _check_expressions(path: Path, source: str, fields: Mapping[str, str]) -> None:
+    """Raise UsageError, with the line, if the comment of a user's file is no header."""
+    for key in (key for key in ("threads", "grid", "requires", "shared-bytes") if key in fields):
+        try:
+            parse_conditions(fields[key]) if key == "requires" else parse_list(fields[key])
+        except UsageError as error:
+            before = re.split(rf"^[^\w\n]*{key}:", source, maxsplit=1, flags=re.MULTILINE)[0]
+            raise UsageError(
+                f"{path}:{before.count(chr(10)) + 1}: cudamm reads this comment as a field of its header, "
+                f"and {error}; write “{key} = …” if it is none"
+            ) from None
 
 
 def _is_field(pattern: re.Pattern[str], line: str) -> bool:

@@ -23,6 +23,7 @@ from cudamm.source.included_files import with_own_headers
 from cudamm.source.worked_out_launch import (
     WorkedOutLaunch,
     file_numbers,
+    launch_of_no_product,
     unlaunched,
     worked_out_launches,
 )
@@ -137,7 +138,9 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
     launch = next((launch for launch in launches if launch.kernel == kernel), None)
     launch = launch or (unlaunched(code, kernel) if kernel else None)
     if launch is None and kernel not in saved:
-        return FoundLaunch()
+        return FoundLaunch(worked_out=launch_of_no_product(code, kernel) if kernel else None)
+    if launch and not given.keys().isdisjoint(launch.conflict_fields):
+        launch = replace(launch, type_conflict="", conflict_place="")
     fields = {**(launch.fields if launch else {}), **saved.get(kernel, {})}
     if source != code and "entry" in fields:
         fields["entry"] = _with_numbers(fields["entry"], source, code)
@@ -206,7 +209,10 @@ def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) ->
         return
     launch = found.worked_out
     if launch and not launch.is_product:
-        raise UsageError(f"{path}: {launch.unknown}; cudamm runs kernels that multiply two matrices")
+        why = f"{launch.unknown}; cudamm runs kernels that multiply two matrices"
+        if launch.suggestion.keys() >= {"threads", "grid"}:
+            why += f"; cudamm occupancy takes any kernel, with {as_options(launch.suggestion)}"
+        raise UsageError(f"{path}: {why}")
     usual = launch.suggestion if launch else {"threads": "16, 16", "grid": "ceil(N / 16), ceil(M / 16)"}
     suggested = {
         key: usual[key] for key in ("args", *missing, "requires") if key in usual and key not in fields

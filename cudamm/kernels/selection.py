@@ -18,6 +18,7 @@ from cudamm.kernels.header import (
     STANDARD_INPUT,
     Overrides,
     entries,
+    name_of,
     parse_method,
     read_source,
 )
@@ -121,7 +122,10 @@ class Selection:
         kernels: list[Method] = []
         for method in dict.fromkeys(m for kernel in self.kernels for m in self._kernels_in(kernel)):
             # A changed copy of one of ours must not be taken for it.
-            base = method.path.name if method.name in taken else method.name
+            base = method.name
+            if base in taken:
+                of_file = name_of(method.path)
+                base = method.path.name if base == of_file else f"{of_file}-{base}"
             names = (base, *(f"{base}-{number}" for number in range(2, len(kernels) + 3)))
             free = next(name for name in names if name not in {kernel.name for kernel in kernels})
             kernels.append(replace(method, name=free))

@@ -154,7 +154,10 @@ class Variant:
         """
         if not 1 <= len(expressions) <= 3:
             raise UsageError(f"{self}: {field} needs one to three numbers, not {len(expressions)}")
-        x, y, z = (*(e.whole(names) for e in expressions), 1, 1)[:3]
+        try:
+            x, y, z = (*(e.whole(names) for e in expressions), 1, 1)[:3]
+        except UsageError as error:
+            raise UsageError(f"{self.method.path}: {field}: {error}") from None
         if min(x, y, z) < 1:
             if field == "grid" and any(expression.names for expression in expressions):
                 empty = [e for e in expressions if e.whole(names) < 1]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from tree_sitter import Node
 
-from cudamm.source.c_definitions import Function, SourceFile
+from cudamm.source.c_definitions import Function, SourceFile, without_casts
 from cudamm.source.c_numbers import Translation
 from cudamm.source.host_code import MOST_CALLERS, LaunchStatement, first_name
 from cudamm.source.kernel_parameters import may_be_product
@@ -19,6 +19,9 @@ _FILLED = re.compile(r"\b(?:zeros|zeros_like|full|ones|clone|calloc)\b")
 
 _FILLS = re.compile(r"(?:cuda|hip)Mem(?:set|cpy)|cuMemset|memset|(?:thrust|std)::fill")
 """Functions that give values to the memory behind their first argument."""
+
+_CLEARS = re.compile(r"(?:cuda|hip)Memset(?:Async)?")
+_ALLOCATES = re.compile(r"(?:cuda|hip)(?:Malloc|Free)")
 
 _FILLER = re.compile(r"zero|init|fill|clear|set", re.IGNORECASE)
 """Words in the names of kernels that give values to the elements of a matrix."""
@@ -92,6 +95,29 @@ def _is_filled_in(file: SourceFile, function: Function, name: str, before: Node 
             if is_filler:
                 return True
     return False
+
+
+def cleared_by(function: Function, name: str, before: Node) -> Node | None:
+    """Return the cudaMemset that alone stores to the memory behind a pointer before a statement.
+
+    None if something else may, or if the call does not begin at the pointer itself.
+    """
+    found: list[Node] = []
+    for node in all_of(function.node, "call_expression", "assignment_expression"):
+        if node.end_byte > before.start_byte:
+            continue
+        if node.type == "assignment_expression":
+            if first_name(node) == name:
+                return None
+            continue
+        given = node.child_by_field_name("arguments")
+        called = text_of(node.child_by_field_name("function"))
+        arguments = given.named_children if given else []
+        if name in map(first_name, arguments) and not _ALLOCATES.match(called):
+            found.append(node)
+            if not _CLEARS.fullmatch(called) or text_of(without_casts(arguments[0])) != name:
+                return None
+    return found[0] if len(found) == 1 else None
 
 
 def is_from_elsewhere(file: SourceFile, function: Function, name: str, levels: int = MOST_CALLERS) -> bool:

@@ -54,6 +54,11 @@ _WHOLE = frozenset(_WHOLE_WORDS.split())
 
 _REAL = frozenset({"float", "double"})
 
+BYTES = {"char": 1, "half": 2, "__half": 2, "__nv_bfloat16": 2, "short": 2, "int": 4, "float": 4, "double": 8}
+"""Size of each type of elements, in bytes."""
+
+_SIZEOF = re.compile(r"\(*\s*sizeof\s*\(\s*(\w+?)([2-4]?)\s*\)[\s)]*")
+
 
 @dataclass(frozen=True)
 class Number:
@@ -74,6 +79,7 @@ class Translation:
         bound: translations of names, such as the parameters of a macro.
         keeps_leaves: whether variables whose values are plain numbers keep their names too.
         named_from: the smallest number that gets a name, as `number_96` for 96; 0: none does.
+        has_bytes: whether `sizeof(float)` is 4, and a size in bytes that is not known is no arithmetic.
         steps: how many parts of an expression have been looked at.
     """
 
@@ -83,6 +89,7 @@ class Translation:
     bound: Mapping[str, Number] = field(default_factory=dict)
     keeps_leaves: bool = False
     named_from: int = 0
+    has_bytes: bool = False
     level: int = 0
     steps: Counter[str] = field(default_factory=Counter, compare=False)
 
@@ -139,7 +146,8 @@ class Translation:
             case "call_expression":
                 return self._call(node)
             case "sizeof_expression":
-                return Number("sizeof(element)")
+                known = str(size_of_type(text_of(node)) or "") if self.has_bytes else "sizeof(element)"
+                return Number(known) if known else None
         return None
 
     def _name(self, name: str) -> Number | None:
@@ -280,6 +288,9 @@ class Translation:
         if sign in ("<<", ">>") and right.text.isdigit() and int(right.text) < 63:
             return Number(f"({left.text} {'*' if sign == '<<' else '//'} {2 ** int(right.text)})")
         if sign == "/":
+            bytes_of = [size_of_type(text_of(node.child_by_field_name(side))) for side in ("left", "right")]
+            if all(bytes_of):  # `sizeof(float4) / sizeof(float)`
+                return Number(str(bytes_of[0] // bytes_of[1]))
             return Number(f"({left.text} {'//' if is_whole else '/'} {right.text})", is_whole)
         if sign in ("&&", "||"):
             return Number(f"({left.text} {'and' if sign == '&&' else 'or'} {right.text})")
@@ -452,6 +463,12 @@ def _literal(text: str) -> Number | None:
         return None
     value = Fraction(real[1].removesuffix("."))
     return Number(str(value) if value.denominator == 1 else f"({value})", is_whole=False)
+
+
+def size_of_type(text: str) -> int:
+    """Return the bytes of `sizeof(float4)`, and 0 for other expressions."""
+    found = _SIZEOF.fullmatch(text)
+    return BYTES.get(found[1], 0) * int(found[2] or 1) if found else 0
 
 
 def _cast(c_type: str, value: Number | None) -> Number | None:

@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from cudamm.source.around_launch import is_transposed
 from cudamm.source.c_definitions import Function, SourceFile, flat_name
-from cudamm.source.c_numbers import Translation, constant_values, constants
+from cudamm.source.c_numbers import BYTES, Translation, constant_values, constants, renamed
 from cudamm.source.expression import SCRATCH, evaluated, parse
 from cudamm.source.extra_pointers import only_written
 from cudamm.source.host_code import LaunchStatement, allocations, first_name, size_name
@@ -33,7 +33,7 @@ from cudamm.source.matrix_roles import (
 from cudamm.source.parsed_source import all_of, text_of
 from cudamm.source.passed_arguments import passed_by
 from cudamm.source.program_values import callers_of, own_value, template_parameters
-from cudamm.source.simplified_expression import ROLES
+from cudamm.source.simplified_expression import ROLES, simplified
 from cudamm.source.wmma_use import WmmaUse, wmma_use
 
 _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
@@ -50,6 +50,10 @@ _LARGEST_ELEMENT = 16
 
 _FACTORS = re.compile(r"\(*(?:\w+|sizeof\(element\))(?:\)* \* \(*(?:\w+|sizeof\(element\)))+\)*")
 """A product of names and numbers."""
+
+_QUOTIENT = re.compile(r"N // (\w+)|ceil\(N / (\w+)\)")
+_VECTOR = re.compile(r"\b(?:float|double|u?(?:char|short|int|long)|(?:__)?half|__nv_bfloat16)([234])\b")
+"""Types such as `float4`, with their numbers of elements."""
 
 _SMALLEST_SIZE = 16
 """The smallest number in a kernel that may be a size; smaller ones are parts of an index."""
@@ -98,6 +102,8 @@ class LaunchRoles:
         batches: names of numbers of products, such as `batch` in `batch * M * N`.
         literal_sizes: names for the sizes that the launch passes as numbers, by the kernel's parameter.
         scratch: the pointers beside A, B and C, to which the kernel only writes.
+        divisors: the 4 of `K / 4`, by the kernel's parameter that is a size divided by it.
+        parts: the same by the host function's name, if its callers divide the size.
     """
 
     def __init__(self, file: SourceFile, statement: LaunchStatement, kernel: Function) -> None:
@@ -113,6 +119,8 @@ class LaunchRoles:
         self.batches: set[str] = set()
         self.literal_sizes: dict[str, str] = {}
         self.scratch: frozenset[str] = frozenset()
+        self.divisors: dict[str, str] = {}
+        self.parts: dict[str, str] = {}
         self._by_memory: set[str] = set()  # the sizes whose roles are proven by the memory of A, B and C
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
         self._has_number_as_extent = False  # in the size of the memory of A, B or C
@@ -283,7 +291,10 @@ class LaunchRoles:
                 name = size_name(self.function, self.passed(parameter.name))
                 if parameter.name in self.tile_widths or self._is_edge_of_blocks(parameter.name):
                     continue
-                if name and not self._is_tile(name) and not self._is_product_of_sizes(name):
+                whole = self._divided_size(parameter.name, name)
+                if whole:
+                    passed |= {parameter.name: whole} if parameter.name in self.divisors else {}
+                elif name and not self._is_tile(name) and not self._is_product_of_sizes(name):
                     passed[parameter.name] = name
                 elif not name and self._is_literal_size(parameter.name):
                     passed[parameter.name] = self.literal_sizes[parameter.name] = f"{parameter.name}_passed"
@@ -294,6 +305,7 @@ class LaunchRoles:
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
         passed = passed or self.template_sizes
         allocated = self._evidence_of_allocations(frozenset(passed.values()))
+        self._join_equal_sizes(allocated, passed.values())
         self._check_extents()
         for number in numbers:
             if roles_in_name(number) and self._literal(number) in self._numbers_of_memory:
@@ -459,12 +471,96 @@ class LaunchRoles:
         use = self.raw_uses.get(output, MatrixUse())
         return use.multiplied | use.added
 
-    def _is_literal_size(self, parameter: str) -> bool:
-        """Return whether a launch passes a number for a parameter that is an extent of a matrix."""
+    def _divided_size(self, parameter: str, name: str) -> str:
+        """Return K for an argument `K / 4`, or for one with this value: a row of K elements in vectors of 4.
+
+        If the parameter is an extent of a matrix, `divisors` gets the 4. If callers of the function pass
+        `K / 4`, or the program counts in vectors, the function has no name for K: `parts` gets the 4, for the
+        function's name of `K / 4`.
+
+        Args:
+            name: the variable that is passed; empty for an expression.
+        """
+        value = self.function.values.get(name) or self.file.value_of(name) if name else self.passed(parameter)
+        is_extent = self._is_extent_of_matrix(parameter)
+        base, divisor = self._quotient(self.function, value, name, is_extent)
+        callers = callers_of(self.file, self.function, name) if is_extent and not base else ()
+        for caller, argument in callers:
+            node = caller.values.get(text_of(argument), argument)
+            _, divisor = self._quotient(caller, node, "", is_extent)
+            self.parts |= {name: divisor} if divisor else {}
+        if not divisor and is_extent and name:
+            divisor = self._vectors_in_memory(name)
+            self.parts |= {name: divisor} if divisor else {}
+        self.divisors |= {parameter: divisor} if divisor and is_extent else {}
+        return base
+
+    def _quotient(self, function: Function, node: Node | None, name: str, is_extent: bool) -> tuple[str, str]:
+        """Return K and 4 for `K / 4` if K is a size, and empty texts for other expressions.
+
+        It is a size of its own if memory is allocated for it.
+
+        Args:
+            name: the variable that has this value; empty for none.
+        """
+        number = Translation(self.file, function, keeps_leaves=True).of(node)
+        names = parse(number.text).names if number else frozenset[str]()
+        memory = self._sizes_of_memory(function, {name, *names})
+        in_memory = {each for text in memory for each in parse(text).names}
+        if number is None or name in in_memory or any(number.text in text for text in memory):
+            return "", ""
+        vectors = _VECTOR.findall(text_of(self.kernel.node)) if is_extent else []
+        given = {size_name(function, argument) for argument in self.statement.arguments}
+        for base in sorted(names - self.names_of_block()):
+            found = _QUOTIENT.fullmatch(simplified(renamed(number.text, {"N": "N_", base: "N"}), {}))
+            divisor = (found[1] or found[2]) if found else ""
+            if divisor and not divisor.isdigit() and divisor not in constants(self.file):
+                divisor = str(own_value(self.file, function, divisor) or "")
+            if divisor and (base in in_memory | given or divisor in vectors) and not self._is_tile(base):
+                return base, divisor
+        return "", ""
+
+    def _vectors_in_memory(self, name: str) -> str:
+        """Return the 4 if memory is allocated for vectors of 4, as many as a name says; empty if not."""
+        widths = set[str]()
+        at = Translation(self.file, self.function, {name}, keeps_leaves=True, has_bytes=True)
+        for parameter in self.letters:
+            declared = self.kernel.parameters[self.kernel.parameter_names.index(parameter)]
+            c_type = re.sub("[2-4]$", "", text_of(declared.child_by_field_name("type")))
+            for function, size in allocations(self.file, self.function, first_name(self.passed(parameter))):
+                number = at.of(size) if function == self.function else None
+                names = parse(number.text).names if number else frozenset[str]()
+                if number and name in names:
+                    product = evaluated({"it": parse(number.text)}, dict.fromkeys(names, 1)).get("it", 0)
+                    is_product = _FACTORS.fullmatch(number.text) is not None and c_type in BYTES
+                    widths.add(str(product // BYTES[c_type]) if is_product else "")
+        is_used = widths <= {*_VECTOR.findall(text_of(self.kernel.node))}
+        return widths.pop() if len(widths) == 1 and is_used else ""
+
+    def _sizes_of_memory(self, function: Function, kept: Collection[str]) -> list[str]:
+        """Return the sizes of the memory that a function allocates for A, B and C, but not those in vectors.
+
+        Args:
+            kept: names that are not replaced by their values.
+        """
+        at = Translation(self.file, function, kept, keeps_leaves=True)
+        sizes = [
+            at.of(size)
+            for parameter in self.letters
+            for caller, size in allocations(self.file, self.function, first_name(self.passed(parameter)))
+            if caller == function and not _VECTOR.search(text_of(size))
+        ]
+        return [number.text for number in sizes if number]
+
+    def _is_extent_of_matrix(self, parameter: str) -> bool:
+        """Return whether the kernel takes a parameter for the length of rows, or checks an edge with it."""
         body = self.body(p.name for p in self.parameters if p.is_whole_number)
         is_row = any(parameter in use.strides for name, use in self.raw_uses.items() if name in self.letters)
-        is_edge = any(size == parameter and varying for varying, size in body.checks())
-        return (is_row or is_edge) and self._literal(parameter) is not None
+        return is_row or any(size == parameter and varying for varying, size in body.checks())
+
+    def _is_literal_size(self, parameter: str) -> bool:
+        """Return whether a launch passes a number for a parameter that is an extent of a matrix."""
+        return self._is_extent_of_matrix(parameter) and self._literal(parameter) is not None
 
     def _literal(self, parameter: str) -> int | None:
         """Return the number that a launch passes for a parameter; None if it passes a variable."""
@@ -701,6 +797,21 @@ class LaunchRoles:
             break
         return found
 
+    def _join_equal_sizes(self, allocated: dict[str, Counter[str]], passed: Collection[str]) -> None:
+        """Take the size that a kernel gets for the one of the memory, if the program gives both one value.
+
+        Args:
+            allocated: the evidence of the names in the sizes of the memory, which is changed.
+            passed: the sizes that the kernel gets.
+        """
+        of_value = {name: own_value(self.file, self.function, name) for name in passed}
+        for name in allocated.keys() - of_value.keys() - self.used_constants:
+            value = own_value(self.file, self.function, name) or constant_values(self.file).get(name)
+            equal = [each for each, own in of_value.items() if value and own == value]
+            if len(equal) == 1 and equal[0] not in allocated:
+                allocated[equal[0]] = allocated.pop(name)
+                self._allocated_for[equal[0]] = self._allocated_for.pop(name, set())
+
     @staticmethod
     def _are_three_sizes(a: set[str], b: set[str], c: set[str]) -> bool:
         """Return whether the names in the sizes of the memory of A, B and C are M, N and K, each in two."""
@@ -766,4 +877,5 @@ class LaunchRoles:
         if size.startswith(_NUMBER):
             return int(size.removeprefix(_NUMBER))
         parameter = next((p for p, name in self.literal_sizes.items() if name == size), "")
-        return self._literal(parameter) if parameter else own_value(self.file, self.function, size)
+        own = self._literal(parameter) if parameter else own_value(self.file, self.function, size)
+        return own * int(self.parts[size]) if own and self.parts.get(size, "").isdigit() else own

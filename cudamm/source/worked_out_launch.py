@@ -12,18 +12,25 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from tree_sitter import Node
 
-from cudamm.source.around_launch import conditions_of, is_filled, is_from_elsewhere, required_multiples
+from cudamm.source.around_launch import (
+    cleared_by,
+    conditions_of,
+    is_filled,
+    is_from_elsewhere,
+    required_multiples,
+)
 from cudamm.source.c_definitions import Function, SourceFile, source_file
-from cudamm.source.c_numbers import Number, Translation, constant_values, constants, renamed
+from cudamm.source.c_numbers import BYTES, Number, Translation, constant_values, constants, renamed
 from cudamm.source.c_text import LAUNCHER
 from cudamm.source.expression import MOST_THREADS, SCRATCH, evaluated, parse, split_at_commas
 from cudamm.source.fitting_launch import FittingLaunch
-from cudamm.source.host_code import LaunchStatement, first_name, launches, size_name
+from cudamm.source.host_code import LaunchStatement, allocations, first_name, launches, size_name
 from cudamm.source.host_values import DTYPES
-from cudamm.source.kernel_parameters import may_be_product
+from cudamm.source.kernel_parameters import kernel_parameters, may_be_product
 from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
 from cudamm.source.parsed_source import all_of, place_of, text_of
@@ -31,6 +38,7 @@ from cudamm.source.passed_arguments import OUT, mistake_of, passed_by, view_mist
 from cudamm.source.program_values import (
     class_argument,
     is_chosen_by_user,
+    own_number,
     own_value,
     template_parameters,
     template_value,
@@ -46,8 +54,12 @@ _LARGEST_FIXED = 256
 _MOST_WAYS = 8
 """Number of launches of a kernel among which the one is searched for that can be read whole."""
 
-_SIZES = {"char": 1, "half": 2, "__half": 2, "short": 2, "int": 4, "float": 4, "double": 8}
-"""Bytes of the types whose size the shared memory of a launch may wrongly have."""
+_OF_BLOCK = re.compile(r"^\w*(?:thread\w*|block(?!s)(?!\w*grid)\w*)$", re.IGNORECASE)
+_OF_GRID = re.compile(r"^(?!\w*thread)\w*(?:grid|blocks)\w*$", re.IGNORECASE)
+"""Names of variables for a block, and for a grid: `threadsPerBlock` and `blocksPerGrid`."""
+
+_SHAPES = ((256, 512, 1024), (1024, 256, 512), (512, 1024, 256))
+"""M, N and K at which a number of bytes is compared with those of C."""
 
 _ELEMENTS = ("float", "double", "int")
 
@@ -67,7 +79,9 @@ class WorkedOutLaunch:
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
-            elements of another type; empty for none.
+            elements of another type, a C that is not zero, or the block for the grid; empty for none.
+        conflict_place: the line of that, as `place`; empty for that of the launch.
+        conflict_fields: the fields of a header, each of which replaces what is wrong.
         copies_back_only: whether a Python program passes C by PyCUDA's `Out`: C is not copied to the GPU.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
@@ -84,6 +98,8 @@ class WorkedOutLaunch:
     others: tuple[str, ...] = ()
     type_conflict: str = ""
     copies_back_only: bool = False
+    conflict_place: str = ""
+    conflict_fields: tuple[str, ...] = ()
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -164,6 +180,38 @@ def unlaunched(source: str, name: str) -> WorkedOutLaunch | None:
     return _Launch(file, statement, kernel).worked_out()
 
 
+def launch_of_no_product(source: str, name: str) -> WorkedOutLaunch | None:
+    """Return the launch of a kernel that multiplies no two matrices as far as can be seen; None without one.
+
+    Its suggestion is the block and the grid as numbers, if the program tells them.
+    """
+    file = source_file(source)
+    kernel = _kernel_named(file, name)
+    statement = next((launch for launch in launches(file) if launch.kernel == name), None)
+    if kernel is None or statement is None or may_be_product(file, kernel):
+        return None
+    suggestion: dict[str, str] = {}
+    grid, block, *_ = (*statement.configuration, None, None)
+    for key, node in (("threads", block), ("grid", grid)):
+        at_launch = Translation(file, statement.function, keeps_leaves=True)
+        extents = (at_launch.extents(node) if node else None) or ()
+        names = {name for extent in extents for name in parse(extent.text).names}
+        own = {name: own_value(file, statement.function, name) for name in names}
+        known = constant_values(file) | {name: value for name, value in own.items() if value}
+        numbers = [(values_for(extent.text, [known]) or [0])[0] for extent in extents]
+        suggestion |= {key: ", ".join(map(str, numbers))} if numbers and all(numbers) else {}
+    matrices = sum(parameter.is_matrix for parameter in kernel_parameters(file, kernel))
+    unknown = f"{name}, which {place_of(statement.node)} launches, is no product of two matrices"
+    unknown += " as far as cudamm can see: it "
+    unknown += (
+        f"takes {matrices} matri{'x' if matrices == 1 else 'ces'}, not 3"
+        if matrices < 3
+        else "adds up no products"
+    )
+    place = place_of(statement.node)
+    return WorkedOutLaunch(name, {}, unknown, statement.line, place, is_product=False, suggestion=suggestion)
+
+
 def file_numbers(source: str) -> dict[str, str]:
     """Return the macros and constants of C++ source that are whole numbers, each as an expression."""
     return dict(constants(source_file(source)))
@@ -184,9 +232,12 @@ class _Launch:
         self.function = statement.function
         self.found = LaunchRoles(file, statement, kernel)
         self.grid: list[str] = []  # its extents
+        self.plain_grid: list[str] = []  # the same as the program computes them
         self.rounded_down: list[str] = []  # those of them that lose a part of the matrices
         self.assumed: dict[str, str] = {}  # in words, by the name that it concerns
         self.unknown = ""  # what is between `<<<` and `>>>`, in words
+        self.cleared_by: Node | None = None  # the cudaMemset of C
+        self.zeros_mistake = ""  # what is wrong with it
 
     def worked_out(self) -> WorkedOutLaunch:
         """Return the fields of a header, or what is unknown."""
@@ -206,11 +257,13 @@ class _Launch:
                 fields["layout"] = ", ".join(f"{letter}=column" for letter in sorted(self.found.columns))
             if self._accumulates():
                 fields["initial-c"] = "0"
+                self.zeros_mistake = self._zeros_mistake()
             sizes = {name: self.found.role(name) for name in self.found.compiled_sizes()}
             if sizes:
                 fields["sizes"] = ", ".join(f"{name}={role}" for name, role in sizes.items())
         except UnknownLaunch as reason:
             unknown, is_product = self.unknown or str(reason), not isinstance(reason, NoProduct)
+        exchanged = self._exchanged_grid(fields)
         return WorkedOutLaunch(
             self.statement.kernel,
             fields,
@@ -218,11 +271,17 @@ class _Launch:
             self.statement.line,
             place_of(self.statement.node),
             is_product,
-            self._suggestion(fields.get("threads", "")) | self._suggested_arguments(),
+            self._suggestion(fields.get("threads", "")) | self._suggested_arguments() if is_product else {},
             self._program_size(),
             tuple(self.assumed.values()),
-            type_conflict=self._type_conflict(),
             copies_back_only=self._copies_back_only(),
+            type_conflict=self.zeros_mistake or exchanged or self._type_conflict(),
+            conflict_fields=("initial-c",)
+            if self.zeros_mistake
+            else ("threads", "grid")
+            if exchanged
+            else (),
+            conflict_place=place_of(self.cleared_by) if self.zeros_mistake and self.cleared_by else "",
         )
 
     def _type_conflict(self) -> str:
@@ -346,6 +405,88 @@ class _Launch:
         self.assumed[passed] = f"{passed} is assumed to hold zeros: the file does not say what it holds"
         return True
 
+    def _exchanged_grid(self, fields: Mapping[str, str]) -> str:
+        """Return that the program launches with the block in the place of the grid, with the cure.
+
+        Two of three things have to say so: only the block is computed from the sizes of the matrices, it is
+        too large in the program itself, and the variables have such names. One block may be on purpose, and
+        so may a thread for each column.
+        """
+        if "grid" not in fields:
+            return ""
+        threads, grid = split_at_commas(fields["threads"]), self.plain_grid
+        sized, sized_in_grid = (
+            [extent for extent in of if not parse(extent).names.isdisjoint(ROLES)] for of in (threads, grid)
+        )
+        own = {**constant_values(self.file), **dict(zip(ROLES, self._program_size() or (), strict=False))}
+        of_grid, of_block = (
+            (values_for(" * ".join(f"({each})" for each in of), [own]) or [0])[0] for of in (grid, threads)
+        )
+        given = [" ".join(text_of(node).split()) for node in self.statement.configuration]
+        is_named = bool(_OF_BLOCK.search(given[0]) and _OF_GRID.search(given[1]))
+        is_computed = bool(sized) and (is_named or all("/" in extent for extent in sized))
+        is_certain = is_computed + is_named + (of_block > MOST_THREADS) >= 2
+        if sized_in_grid or not is_certain or not 1 < of_grid <= MOST_THREADS:
+            return ""
+        what = f"the grid and the block are exchanged in <<<{', '.join(given)}>>>"
+        cure = f"write <<<{', '.join((given[1], given[0], *given[2:]))}>>>"
+        if self.statement.node.type != "kernel_call_syntax" or self.function.name == LAUNCHER:
+            what, cure = f"the grid and the block of {self.kernel.name} are exchanged", "exchange them"
+        why = "only the block depends on the sizes of the matrices"
+        return f"{what}: {why if sized else f'the block has {of_block} threads'}; {cure}"
+
+    def _zeros_mistake(self) -> str:
+        """Return what is certainly wrong with the cudaMemset that has to fill C with zeros, with the cure."""
+        parameter = next(p for p in self.found.parameters if self.found.letters.get(p.name) == "C")
+        declared = self.kernel.parameters[self.found.parameters.index(parameter)].child_by_field_name("type")
+        c_type = re.sub("[2-4]$", "", text_of(declared))
+        stores = rf"\b{parameter.name}\s*\[[^;=]*\]\s*=(?!=)"
+        pointer = first_name(self.found.passed(parameter.name))
+        self.cleared_by = cleared_by(self.function, pointer, self.statement.node)
+        given = self.cleared_by.child_by_field_name("arguments") if self.cleared_by else None
+        if re.search(stores, text_of(self.kernel.node)) or c_type not in BYTES or given is None:
+            return ""
+        _, byte, size, *_ = (*given.named_children, None, None, None)
+        value = own_number(self.file, self.function, byte)
+        call = f"the call {' '.join(text_of(self.cleared_by).split())} sets"
+        if value:
+            return (
+                f"{call} each byte of {pointer} to {value}, and {self.kernel.name} adds to {pointer}; pass 0"
+            )
+        shares = self._shares_of_result(size, BYTES[c_type])
+        if size is None or not shares or max(shares) >= 1:
+            return ""
+        share = f"{100 * float(shares[0]):.3g}%" if len(set(shares)) == 1 else "a part"
+        allocated = [node for _, node in allocations(self.file, self.function, pointer)]
+        whole = [text_of(a) for a in allocated if {*self._shares_of_result(a, BYTES[c_type])} == {1}]
+        if not whole and set(shares) == {Fraction(1, BYTES[c_type])}:
+            is_sum = size.type == "binary_expression" and "*" not in text_of(
+                size.child_by_field_name("operator")
+            )
+            whole = [f"{f'({text_of(size)})' if is_sum else text_of(size)} * sizeof({c_type})"]
+        cure = f"pass {whole[0]}, the number of bytes" if whole else "pass the number of all its bytes"
+        return f"{call} only {share} of {pointer} to zero, and {self.kernel.name} adds to all of it; {cure}"
+
+    def _shares_of_result(self, size: Node | None, bytes_of_element: int) -> list[Fraction]:
+        """Return how much of C a number of bytes is, at several sizes; an empty list if it is not known."""
+        assumed = dict(self.assumed)
+        try:
+            number = replace(self.found.translation, has_bytes=True).of(size)
+            text = self._text(number, "a number of bytes")
+        except UnknownLaunch:
+            return []
+        finally:
+            self.assumed = assumed
+        shapes = _SHAPES if parse(text).names & {*ROLES} else ()
+        tried = [dict(zip(ROLES, s, strict=True)) for s in (*shapes, *filter(None, [self._program_size()]))]
+        for roles, names in itertools.product(self.found.roles.values(), tried):
+            names |= dict.fromkeys(roles, names[roles[0]])
+        values = values_for(text, [constant_values(self.file) | names for names in tried]) or []
+        return [
+            Fraction(value, names["M"] * names["N"] * bytes_of_element)
+            for value, names in zip(values, tried, strict=False)
+        ]
+
     def _text(self, number: Number | None, what: str) -> str:
         """Return an expression over M, N, K and constants of the file.
 
@@ -357,6 +498,7 @@ class _Launch:
         values = constant_values(self.file)
         names = {name: str(values[name]) for name in ROLES if name in values}  # a tile may be called K too
         names |= {name: self.found.role(name) for name in self.found.roles}
+        names |= {name: f"({names[name]} // {d})" for name, d in self.found.parts.items() if name in names}
         names |= dict.fromkeys(self.found.batches, "1")
         for name in self.found.batches & parse(number.text).names:
             self.assumed[name] = f"{self._in_file(name)} = 1: cudamm multiplies two matrices"
@@ -469,6 +611,8 @@ class _Launch:
             raise UnknownLaunch(f"nothing is passed for {parameter.name} of {self.kernel.name}")
         node = self.statement.arguments[place]
         name = self.found.literal_sizes.get(parameter.name) or size_name(self.function, node)
+        if name in self.found.parts and name in self.found.roles:
+            return f"{self.found.role(name)} // {self.found.parts[name]}"
         if name in self.found.roles:
             return self.found.role(name) + self._unit(parameter.name)
         try:
@@ -505,6 +649,7 @@ class _Launch:
                 break  # a grid is one for its block
             texts = [self._simplified(text) for text in full]
             if key == "grid":
+                self.plain_grid = texts
                 texts = self._over_sizes(texts, block_texts, full)
                 # `ceil(N / 16)` of whole numbers rounds down although its author wants to round up.
                 pairs = zip(texts, full, strict=True)
@@ -540,7 +685,7 @@ class _Launch:
         types = {*re.findall(r"\bsizeof\s*\(\s*(\w+)\s*\)", given)}
         name = types.pop() if len(types) == 1 and not template_parameters(self.kernel) else ""
         is_used = re.search(rf"\b{name}\b", text_of(self.kernel.node)) is not None
-        return "sizeof(element)" if is_used or name not in _SIZES else str(_SIZES[name])
+        return "sizeof(element)" if is_used or name not in BYTES else str(BYTES[name])
 
     def _suggested_arguments(self) -> dict[str, str]:
         """Return the arguments, with 0 for unknown ones; nothing if the matrices are not known."""
@@ -605,7 +750,7 @@ class _Launch:
             for first, second in itertools.pairwise(roles)
         ]
         multiples: dict[tuple[str, str], None] = {}
-        for extent in self.rounded_down:
+        for extent in (*self.rounded_down, *split_at_commas(arguments)):
             for role, step in _QUOTIENT.findall(extent):
                 multiples[role, step] = None
             for role, tile, tiles in _QUOTIENT_OF_TILES.findall(extent):
@@ -677,6 +822,8 @@ class _Launch:
                 quotient and quotient[1] in self.found.roles
             ):  # a part of the matrix, such as `#define PART (K / 4)`
                 yield self.found.role(quotient[1]), self._text(Number(quotient[2]), "a condition")
+        for parameter, divisor in self.found.divisors.items():
+            yield self.found.role(self.found.in_kernel[parameter]), divisor
         body = self.found.body(self.found.in_kernel)
         given = [part.strip() for part in self._entry().partition("<")[2].removesuffix(">").split(",")]
         pairs = zip(template_parameters(self.kernel), given, strict=False)

@@ -340,7 +340,11 @@ def test_headers_of_cpp_and_py_files_are_read(tmp_path: Path) -> None:
         ("// grid: 1\n", "lacks threads.*pass options such as --threads"),
         ("// A summary.\n", "lacks threads and grid.*--threads .16, 16. --grid"),
         ("", "lacks threads and grid"),
-        ("// threads: 1 +\n// grid: 1\n", "not arithmetic"),
+        ("// threads: 1 +\n// grid: 1\n", "cu:1: cudamm reads this comment as a field of .* not arithmetic"),
+        ("/* mm\n *\n * threads: 8, 8\n * grid: N by M\n */\n", "cu:4: cudamm reads .*; write “grid = …”"),
+        ("// grid: (ceil(n/32), ceil(m/32)), block: (32, 32)\n", "lacks threads and grid"),
+        ("// threads: one for each element\n", "lacks threads and grid"),
+        ("// grid: ceil(columns / 8), rows\n", "lacks threads and grid"),
     ],
 )
 def test_a_wrong_header_is_refused_with_the_reason(
@@ -348,6 +352,19 @@ def test_a_wrong_header_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         read_method(write_kernel(header + KERNEL))
+
+
+def test_a_comment_in_prose_does_not_hide_the_launch(write_kernel: WriteKernel) -> None:
+    kernel = (
+        "__global__ void mm(const float *a, const float *b, float *c, int n) {\n"
+        "    int i = blockIdx.y * 8 + threadIdx.y, j = blockIdx.x * 8 + threadIdx.x;\n"
+        "    float s = 0;\n"
+        "    for (int k = 0; k < n; k++) s += a[i * n + k] * b[k * n + j];\n"
+        "    c[i * n + j] = s;\n}\n"
+    )
+    launch = "void f(float *a, int n) { mm<<<dim3(n / 8, n / 8), dim3(8, 8)>>>(a, a, a, n); }\n"
+    method = read_method(write_kernel("// threads: 8 x 8\n// grid: n / 8 x n / 8\n" + kernel + launch))
+    assert [str(each) for each in (*method.threads, *method.grid)] == ["8", "8", "N // 8", "N // 8"]
 
 
 def test_a_message_about_a_header_contains_the_path(write_kernel: WriteKernel) -> None:

@@ -75,11 +75,6 @@ _OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular
 """What kernels multiply that have certain words in their names."""
 
 
-def _fits(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
-    """Return whether the product of two matrices of these rows and columns has those of a third one."""
-    return a[1] == b[0] and (a[0], b[1]) == c
-
-
 class UnknownLaunch(Exception):
     """Something about a launch that cannot be worked out; the text says what."""
 
@@ -133,7 +128,6 @@ class LaunchRoles:
             UnknownLaunch: they cannot be worked out; what was found before is kept.
         """
         self._find_matrices()
-        self._exchange_by_shapes()
         for words, operands in _OTHER_PRODUCTS.items():
             if re.search(words, self.kernel.name, re.IGNORECASE):
                 raise NoProduct(f"{self.kernel.name} multiplies {operands}")
@@ -166,27 +160,6 @@ class LaunchRoles:
         output = output or (written or named or names)[-1]
         inputs = [name for name in names if name != output]
         self.letters = dict(zip((*inputs, output), "ABC", strict=True))
-
-    def _exchange_by_shapes(self) -> None:
-        """Exchange A and B if the shapes of a Python program's arrays fit in the other order only."""
-        passed, names = passed_by(self.function), {letter: name for name, letter in self.letters.items()}
-        if passed is None or any(kind.startswith(("transposed", "view")) for kind in passed.kinds):
-            return
-        a, b, c = (self._shape(first_name(self.passed(names[letter]))) for letter in "ABC")
-        if a and b and c and not _fits(a, b, c) and _fits(b, a, c):
-            self.letters |= {names["A"]: "B", names["B"]: "A"}
-
-    def _shape(self, array: str) -> tuple[int, int] | None:
-        """Return the rows and columns of an array in a Python program; None if they are not known."""
-        for _, size in allocations(self.file, self.function, array):
-            extents = re.fullmatch(r"(\w+) \* (\w+) \* sizeof\(float\)", text_of(size))
-            numbers = [
-                int(extent) if extent.isdigit() else own_value(self.file, self.function, extent)
-                for extent in (extents.groups() if extents else ())
-            ]
-            if len(numbers) == 2 and numbers[0] and numbers[1]:
-                return numbers[0], numbers[1]
-        return None
 
     def _find_scratch(self, matrices: Sequence[KernelParameter]) -> frozenset[str]:
         """Return the pointers beside A, B and C, of more than three, to which the kernel only writes.

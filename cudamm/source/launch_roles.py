@@ -119,7 +119,6 @@ class LaunchRoles:
         self._by_memory: set[str] = set()  # the sizes whose roles are proven by the memory of A, B and C
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
         self._has_number_as_extent = False  # in the size of the memory of A, B or C
-        self._numbers_of_memory: set[int | None] = set()  # of which these sizes are products
 
     def find(self) -> None:
         """Find the matrices and the sizes.
@@ -258,7 +257,6 @@ class LaunchRoles:
     def _find_sizes(self) -> None:
         """Find which names of the host code, and which constants of the file, are M, N and K."""
         passed: dict[str, str] = {}  # the name in the host code for a parameter that may be a size
-        numbers: list[str] = []  # the other parameters, if the launch passes numbers for them
         for parameter in self.parameters:
             if parameter.is_whole_number and not parameter.is_scale:
                 name = size_name(self.function, self.passed(parameter.name))
@@ -271,8 +269,6 @@ class LaunchRoles:
                     passed[parameter.name] = name
                 elif not name and self._is_literal_size(parameter.name):
                     passed[parameter.name] = self.literal_sizes[parameter.name] = f"{parameter.name}_passed"
-                elif not name:
-                    numbers.append(parameter.name)
             for member in parameter.members:
                 if not member.startswith("*"):
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
@@ -280,12 +276,6 @@ class LaunchRoles:
         allocated = self._evidence_of_allocations(frozenset(passed.values()))
         self._join_equal_sizes(allocated, passed.values())
         self._check_extents()
-        for number in numbers:
-            if roles_in_name(number) and self._literal(number) in self._numbers_of_memory:
-                passed[number] = self.literal_sizes[number] = f"{number}_passed"
-        for number, name in self.literal_sizes.items():
-            same = [size for size in self._by_memory if self.own_size(size) == self._literal(number)]
-            allocated |= {name: sum((allocated[size] for size in same), Counter[str]())} if same else {}
         members = self._evidence_of_members()
         telling = [
             name
@@ -748,10 +738,8 @@ class LaunchRoles:
                 ]
                 is_product = number is not None and _FACTORS.fullmatch(number.text) is not None
                 extents[letter].add(frozenset(here if is_product else ()))
-                factors = {int(n) for n in re.findall(r"\b\d+\b", number.text if number else "")}
-                self._has_number_as_extent |= any(factor > _LARGEST_ELEMENT for factor in factors)
-                self._numbers_of_memory |= {factor for factor in factors if factor > _LARGEST_ELEMENT}
-                self._numbers_of_memory |= {own_value(self.file, function, name) for name in names} - {None}
+                if number and any(int(n) > _LARGEST_ELEMENT for n in re.findall(r"\b\d+\b", number.text)):
+                    self._has_number_as_extent = True
                 for own in here:
                     if own and not self._is_tile(own):
                         self._allocated_for.setdefault(own, set()).add(letter)

@@ -251,7 +251,7 @@ class _Launch:
             if self.statement.configuration:
                 for key, text in self._configuration():
                     fields[key] = text
-                fields |= self._conditions(fields.get("threads", ""), fields["args"])
+                fields |= self._conditions(fields.get("threads", ""))
                 unknown = self.unknown
             if self.found.columns:
                 fields["layout"] = ", ".join(f"{letter}=column" for letter in sorted(self.found.columns))
@@ -737,12 +737,11 @@ class _Launch:
         is_allowed = number is not None and number <= MOST_THREADS
         return [f"{expression} <= {MOST_THREADS}"] if is_allowed else []
 
-    def _conditions(self, threads: str, arguments: str) -> dict[str, str]:
+    def _conditions(self, threads: str) -> dict[str, str]:
         """Return the conditions on the sizes that the program relies on.
 
         Args:
             threads: those of a block; empty if they are not known.
-            arguments: those of the kernel.
         """
         conditions = [
             f"{first} == {second}"
@@ -758,10 +757,6 @@ class _Launch:
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
         conditions += [f"{role} == {size}" for role, size in self.found.numbers_of_kernel().items()]
-        own, passed = self._program_size() or (), split_at_commas(arguments)
-        for role, number in zip(ROLES, map(str, own), strict=False):
-            if number in passed and role not in re.findall(r"\w+", arguments):
-                conditions.append(f"{role} == {number}")
         conditions += self._limit_of_block(threads) if threads else []
         if self.grid and threads and parse(threads.replace(",", " +")).names.isdisjoint(ROLES):
             # else the block covers the matrix

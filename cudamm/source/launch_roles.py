@@ -32,6 +32,7 @@ from cudamm.source.matrix_roles import (
 )
 from cudamm.source.parsed_source import all_of, text_of
 from cudamm.source.passed_arguments import passed_by
+from cudamm.source.passed_shapes import TENSOR_SIZE, PassedShapes
 from cudamm.source.program_values import callers_of, own_value, template_parameters
 from cudamm.source.simplified_expression import ROLES
 from cudamm.source.wmma_use import WmmaUse, wmma_use
@@ -54,8 +55,6 @@ _FACTORS = re.compile(r"\(*(?:\w+|sizeof\(element\))(?:\)* \* \(*(?:\w+|sizeof\(
 _SMALLEST_SIZE = 16
 """The smallest number in a kernel that may be a size; smaller ones are parts of an index."""
 
-_TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
-"""The flat name of `A.size(0)` and `A.sizes()[0]`, with the tensor and the dimension."""
 _TRANSPOSED_TENSOR = re.compile(
     r"(?P<view>(?P<base>\w+)\.(?:t\(\)|mT\(\)|transpose\((?:0, ?1|1, ?0|-2, ?-1|-1, ?-2)\)))(?P<copy>\.\w+)?"
 )
@@ -93,6 +92,7 @@ class LaunchRoles:
         batches: names of numbers of products, such as `batch` in `batch * M * N`.
         literal_sizes: names for the sizes that the launch passes as numbers, by the kernel's parameter.
         scratch: the pointers beside A, B and C, to which the kernel only writes.
+        swapped: what is passed for A and for B, in the wrong order; empty if it is in the right one.
     """
 
     def __init__(self, file: SourceFile, statement: LaunchStatement, kernel: Function) -> None:
@@ -108,6 +108,9 @@ class LaunchRoles:
         self.batches: set[str] = set()
         self.literal_sizes: dict[str, str] = {}
         self.scratch: frozenset[str] = frozenset()
+        self.swapped: tuple[str, ...] = ()  # two names
+        self._are_named = False  # the matrices, by what is passed or by the parameters
+        self._are_in_order = False  # A has the rows of C, and lies row by row, as its shape says
         self._by_memory: set[str] = set()  # the sizes whose roles are proven by the memory of A, B and C
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
         self._has_number_as_extent = False  # in the size of the memory of A, B or C
@@ -119,11 +122,54 @@ class LaunchRoles:
             UnknownLaunch: they cannot be worked out; what was found before is kept.
         """
         self._find_matrices()
+        self._mend_order()
         for words, operands in _OTHER_PRODUCTS.items():
             if re.search(words, self.kernel.name, re.IGNORECASE):
                 raise NoProduct(f"{self.kernel.name} multiplies {operands}")
         self._find_sizes()
         self._find_batches()
+        if self.swapped:
+            other = {"A": "B", "B": "A"}
+            self.letters = {name: other.get(letter, letter) for name, letter in self.letters.items()}
+            self.columns = frozenset(other.get(letter, letter) for letter in self.columns)
+
+    def _mend_order(self) -> None:
+        """Find the sizes as if A and B were passed in the order that fits the kernel, if they are swapped.
+
+        The arrays are those of the other matrix if their shapes fit the kernel's indices in the other order
+        alone. Of two arrays whose names and parameters give no hint, A is that with the rows of C.
+        """
+        if len(self.letters) != 3 or not all(p.is_pointer for p in self._matrices):
+            return
+        arguments = list(self.statement.arguments)
+        inputs = [p.name for p in self._matrices if self.letters[p.name] != "C"]
+        output = next(name for name, letter in self.letters.items() if letter == "C")
+        if self.shapes.are_swapped(inputs, output):
+            self.swapped = tuple(first_name(self.passed(name)) for name in inputs)
+            one, other = ([p.name for p in self.parameters].index(name) for name in inputs)
+            arguments[one], arguments[other] = arguments[other], arguments[one]
+            self.statement = replace(self.statement, arguments=tuple(arguments))
+            del self.shapes
+            self._find_matrices()
+        if not self._are_named and all(map(self.shapes.is_written_as_read, self.letters)):
+            first = self.shapes.first_factor(inputs, output)
+            if first:
+                self._are_in_order = True
+                self.letters |= {name: "A" if name == first else "B" for name in inputs}
+
+    @property
+    def _matrices(self) -> list[KernelParameter]:
+        return [p for p in self.parameters if p.name in self.letters]
+
+    @functools.cached_property
+    def shapes(self) -> PassedShapes:
+        """Return the shapes of the matrices by the kernel's indices, and by the host code."""
+        sizes = {p.name for p in self.parameters if p.is_whole_number and not p.is_scale}
+        sizes |= {name for name in self.used_constants if not self._is_tile(name)}
+        given = zip(self.parameters, self.statement.arguments, strict=False)
+        return PassedShapes(
+            self.file, self.function, self._body(sizes, self.tile_widths), {p.name: x for p, x in given}
+        )
 
     def _find_matrices(self) -> None:
         """Find which parameters are A, B and C."""
@@ -146,6 +192,7 @@ class LaunchRoles:
             letters = matrix_letters(telling)
             if letters and (not output or letters[names.index(output)] == "C"):
                 self.letters = dict(zip(names, letters, strict=True))
+                self._are_named = True
                 return
         named = [name for name in names if _OUTPUT.match(name)]
         output = output or (written or named or names)[-1]
@@ -447,7 +494,7 @@ class LaunchRoles:
     def role_of_tensor_size(self, name: str) -> str:
         """Return the role of a name for `A.size(0)` of a PyTorch tensor; empty for other names."""
         value = self.function.first_values.get(name)
-        found = _TENSOR_SIZE.fullmatch(flat_name(value) if value else name)
+        found = TENSOR_SIZE.fullmatch(flat_name(value) if value else name)
         if found is None or f"{found[1]}.size(2)" in text_of(self.function.node):
             return ""
         letter = self.letter_of(found[1])
@@ -560,7 +607,8 @@ class LaunchRoles:
             self.letters[x]: is_so for x, is_so in self.wmma.by_column.items() if x in self.letters
         }
         inputs = [self.letters[p.name] for p in self.parameters if self.letters.get(p.name) in ("A", "B")]
-        if inputs == ["B", "A"] and not _BY_COLUMN.search(text_of(self.file.tree)):
+        is_by_mistake = inputs == ["B", "A"] and not self._are_in_order
+        if is_by_mistake and not _BY_COLUMN.search(text_of(self.file.tree)):
             pass  # swapped by mistake: row by row, B·A has the indices that A·B has column by column
         elif len(of_fragments) == 3:
             self.columns = frozenset(letter for letter, is_by_column in of_fragments.items() if is_by_column)
@@ -578,22 +626,33 @@ class LaunchRoles:
             passed = {letter: first_name(self.passed(name)) for name, letter in self.letters.items()}
             at = self.statement.node
             by_column = reads_by_column(a, b, c)
-            self.columns = frozenset(x for x in by_column if self._is_passed_transposed(x)) | {
+            self.columns = frozenset(x for x in by_column if self._is_stored_transposed(x)) | {
                 x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)
             }
         return evidence_in(body, uses, self.columns)
 
-    def _is_passed_transposed(self, letter: str) -> bool:
-        """Return whether Python, a tensor or a name says that a kernel gets A or B transposed."""
+    def _is_stored_transposed(self, letter: str) -> bool:
+        """Return whether the shape of its array, or the host code, says that A or B is passed transposed."""
         parameter = next(name for name, each in self.letters.items() if each == letter)
+        output = next(name for name, each in self.letters.items() if each == "C")
+        as_read = self.shapes.is_stored_as_read(parameter)
+        if as_read is None or not self.shapes.reads_transposed(parameter, output, is_first=letter == "A"):
+            return self._is_passed_transposed(parameter)
+        return as_read
+
+    def _is_passed_transposed(self, parameter: str) -> bool:
+        """Return whether Python, a tensor or a name says that a kernel gets A or B transposed."""
         passed, place = passed_by(self.function), self.kernel.parameter_names.index(parameter)
         if passed and place < len(passed.kinds) and passed.kinds[place].startswith(("transposed", "view")):
             return True
         if self.transposed_tensor(parameter):
             return True
         names = (self.kernel.name, parameter, text_of(self.passed(parameter)))
+        letter = self.letters[parameter]
         short = rf"{letter}_?[tT]$|(?:^|_){letter.lower()}(?:_t|T)$"  # `B_t`, `matBT`, `d_bT`, and not `mat`
-        return any(re.search(r"transp|col_?maj", n, re.IGNORECASE) or re.search(short, n) for n in names)
+        if any(re.search(r"transp|col_?maj", n, re.IGNORECASE) or re.search(short, n) for n in names):
+            return True
+        return any(re.search("\\w_[tT]$|[a-z]T$", n) for n in (parameter, first_name(self.passed(parameter))))
 
     def _evidence_of_members(self) -> dict[str, Counter[str]]:
         """Return the evidence of structs, whose members are the rows and the columns of one matrix."""

@@ -158,7 +158,9 @@ def _allocations(arguments: Sequence[Value]) -> Iterator[str]:
         yield f"{DTYPES.get(array.dtype, 'void')} *{array.name};"
         size = array.size_bytes.text if array.size_bytes else ""
         if array.shape:
-            size = " * ".join((*(number.text for number in array.shape), "sizeof(float)"))
+            factors = [*(number.text for number in array.shape), "sizeof(float)"]
+            # The order says whether the first extent is the number of rows in memory.
+            size = " * ".join(factors if array.is_row_major else factors[::-1])
         if size:
             yield f"cudaMalloc(&{array.name}, {size});"
         if array.is_zero:

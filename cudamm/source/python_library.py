@@ -257,6 +257,7 @@ def _array(call: Call) -> HostArray | Unknown | None:
     if {("same", name), ("real", name)} & _KINDS and isinstance(first, HostArray):
         dtype = dtype_of(Library(name)) if ("real", name) in _KINDS else _dtype(call, first.dtype)
         first = replace(_viewed(first, name), is_numpy=first.is_numpy and _is_numpy(call))
+        first.is_row_major &= "order" not in call.keywords
         return replace(first, is_zero=first.is_zero and name != "Out", dtype=dtype)
     if name in ("t", "transpose") and isinstance(first, HostArray) and len(call.arguments) == 1:
         return transposed(first, f"{first.name or 'the array'}.T")

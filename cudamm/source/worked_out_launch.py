@@ -222,6 +222,25 @@ class _Launch:
 
     def _type_conflict(self) -> str:
         """Return what a program passes that the kernel does not take, with the cure."""
+        return self._type_mistake() or self._swapped_matrices()
+
+    def _swapped_matrices(self) -> str:
+        """Return that A and B are swapped, with the shapes that say so; empty if they are not."""
+        if not self.found.swapped:
+            return ""
+        inputs = [name for name, letter in self.found.letters.items() if letter != "C"]
+        shapes = map(self.found.shapes.indexed, inputs)
+        reads = [f"{name} as {each.rows} x {each.width}" for name, each in zip(inputs, shapes, strict=True)]
+        is_known = not any("as  x" in each or each.endswith("x ") for each in reads)
+        detail = f"{self.kernel.name} reads {' and '.join(reads)} elements, and " if is_known else ""
+        one, other = self.found.swapped
+        return (
+            f"A and B are swapped where the kernel is launched: {detail}the arrays {one} and {other} have "
+            f"such shapes in the other order: pass {other} for {inputs[0]} and {one} for {inputs[1]}"
+        )
+
+    def _type_mistake(self) -> str:
+        """Return which argument has a type or a memory that the kernel does not take, with the cure."""
         if self.function.name != LAUNCHER:
             return self._viewed_tensor()  # a compiler has compared the types
         given, letters, from_python = self.statement.arguments, self.found.letters, passed_by(self.function)
@@ -238,6 +257,7 @@ class _Launch:
             dtypes = {c_type: dtype for dtype, c_type in DTYPES.items()}
             is_pointer = any(all_of(parameter, "pointer_declarator", "array_declarator"))
             is_known = is_pointer and passed in dtypes and declared in dtypes and passed != declared
+            is_known = is_known and text_of(argument) not in self.function.parameter_names
             if is_known and not {passed, declared} <= {"int", "long"}:
                 array = f"the array {text_of(argument)} has elements of the type {dtypes[passed]}"
                 cure = f"convert it, as with astype(np.{dtypes[declared]})"
@@ -267,9 +287,22 @@ class _Launch:
 
     def _program_size(self) -> tuple[int, int, int] | None:
         """Return M, N and K in the program; None if one is not known."""
-        values = {role: self.found.own_size(size) for size, of in self.found.roles.items() for role in of}
-        m, n, k = (values.get(role) for role in ROLES)
+        m, n, k = (own[0] if len(own := self._own_sizes(role)) == 1 else None for role in ROLES)
         return (m, n, k) if m and n and k and min(m, n, k) > 0 else None
+
+    def _own_sizes(self, role: str) -> list[int]:
+        """Return the values that M, N or K has in the program: several if its sizes contradict each other.
+
+        A number that is computed from a size, such as `K / 4`, does not count.
+        """
+        sizes = [size for size, roles in self.found.roles.items() if role in roles]
+        computed = {
+            size
+            for parameter, size in self.found.literal_sizes.items()
+            if any(all_of(self.found.passed(parameter), "identifier"))
+        }
+        values = map(self.found.own_size, [size for size in sizes if size not in computed] or sizes)
+        return sorted({value for value in values if value is not None})
 
     def _suggestion(self, threads: str) -> dict[str, str]:
         """Return threads and a grid that may fit the kernel: by its indices, else a thread for each element.
@@ -599,10 +632,13 @@ class _Launch:
         if "gridDim" in text_of(self.kernel.node) or any(parse(extent).names for extent in self.grid):
             return
         is_checked = any(self.found.body(self.found.in_kernel).checks())
-        for size, roles in self.found.roles.items():
-            own = self.found.own_size(size)
-            sign = "==" if own and own <= _LARGEST_FIXED and not is_checked else "<="
-            yield from (f"{role} {sign} {own}" for role in roles if role != "K" and own)
+        for role in ("M", "N"):
+            values = self._own_sizes(role)
+            if len(values) > 1:
+                numbers = " and ".join(map(str, values))
+                raise UnknownLaunch(f"{role} is {numbers} in the program, and the grid is for one size")
+            for own in values:
+                yield f"{role} {'==' if own <= _LARGEST_FIXED and not is_checked else '<='} {own}"
 
     def _conditions_of_launch(self) -> Iterator[str]:
         """Yield conditions such as `M == N` and `N % 16 == 0` under which the program launches the kernel."""

@@ -222,7 +222,7 @@ class Method:
         launched_at: the line of the host code that launches the kernel, with its file, which is empty for the
             method's own; line 0 if no launch was read.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
-            elements of another type; empty for none.
+            elements of another type, or A and B in the wrong order; empty for none.
         keeps_shared_limit: True if the program launches the kernel without raising the limit of 48 KiB for
             dynamic shared memory.
         found_fields: fields of the launch that neither the header nor options give, and their values.

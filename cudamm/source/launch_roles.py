@@ -144,7 +144,7 @@ class LaunchRoles:
         arguments = list(self.statement.arguments)
         inputs = [p.name for p in self._matrices if self.letters[p.name] != "C"]
         output = next(name for name, letter in self.letters.items() if letter == "C")
-        if self.shapes.are_swapped(inputs, output):
+        if self.shapes.are_swapped(inputs, output) or self._is_product_in_other_order(inputs, output):
             self.swapped = tuple(first_name(self.passed(name)) for name in inputs)
             one, other = ([p.name for p in self.parameters].index(name) for name in inputs)
             arguments[one], arguments[other] = arguments[other], arguments[one]
@@ -156,6 +156,25 @@ class LaunchRoles:
             if first:
                 self._are_in_order = True
                 self.letters |= {name: "A" if name == first else "B" for name in inputs}
+
+    def _is_product_in_other_order(self, inputs: Sequence[str], output: str) -> bool:
+        """Return whether a Python program multiplies its square arrays in the other order than the kernel."""
+        factors = [*self._factors]
+        return (
+            {*factors} == {*inputs}
+            and not any(self._factors.values())
+            and all(self.shapes.shape_of(name).is_ordered for name in inputs)
+            and all(self.shapes.fits(name, name) for name in (*inputs, output))
+            and self.shapes.is_product(factors[1], factors[0], output)
+        )
+
+    @property
+    def _factors(self) -> dict[str, bool]:
+        """Return the parameters whose arrays a Python program itself multiplies, and which are transposed."""
+        passed = passed_by(self.function)
+        names = [p.name for p in self.parameters]
+        found = passed.product.split() if passed else []
+        return {names[int(each.removesuffix("T"))]: each.endswith("T") for each in found}
 
     @property
     def _matrices(self) -> list[KernelParameter]:
@@ -637,7 +656,9 @@ class LaunchRoles:
         output = next(name for name, each in self.letters.items() if each == "C")
         as_read = self.shapes.is_stored_as_read(parameter)
         if as_read is None or not self.shapes.reads_transposed(parameter, output, is_first=letter == "A"):
-            return self._is_passed_transposed(parameter)
+            is_known = self.shapes.shape_of(parameter).is_ordered and not self.swapped
+            in_product = self._factors.get(parameter) if is_known else None
+            return self._is_passed_transposed(parameter) if in_product is None else in_product
         return as_read
 
     def _is_passed_transposed(self, parameter: str) -> bool:

@@ -77,6 +77,12 @@ class PassedShapes:
         is_ordered = self.shape_of(one).is_ordered and self.shape_of(other).is_ordered
         return is_ordered or self.is_written_as_read(output) is True
 
+    def is_product(self, first: str, second: str, output: str) -> bool:
+        """Return whether the kernel reads two arrays row by row, and multiplies the first by the second."""
+        of_rows, of_columns = self._own(output)
+        is_read_so = of_rows & self.uses[first].multiplied and of_columns & self.uses[second].added
+        return bool(is_read_so) and self.first_factor((first, second), output) == first
+
     def fits(self, parameter: str, passed: str) -> bool | None:
         """Return whether the indices of a parameter fit the array that is passed for another one.
 

@@ -387,6 +387,9 @@ def _cleared(call: Call) -> None:
     if isinstance(call.first, HostArray) and len(call.arguments) > 1:
         given = call.arguments[1]
         call.first.is_zero = is_zero(given)
+        if isinstance(given, HostArray):
+            call.first.shape = call.first.shape or given.shape
+            call.first.is_row_major, call.first.elements = given.is_row_major, given.elements
         dtype = given.dtype if isinstance(given, HostArray) else ""
         call.first.dtype = dtype if call.first.dtype in ("", dtype) else ""
 

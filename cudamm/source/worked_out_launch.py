@@ -68,6 +68,7 @@ class WorkedOutLaunch:
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type; empty for none.
+        swapped: why A and B are certainly passed in the wrong order; empty if they are not.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -82,6 +83,7 @@ class WorkedOutLaunch:
     assumptions: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     type_conflict: str = ""
+    swapped: str = ""
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -218,11 +220,8 @@ class _Launch:
             self._program_size(),
             tuple(self.assumed.values()),
             type_conflict=self._type_conflict(),
+            swapped=self._swapped_matrices(),
         )
-
-    def _type_conflict(self) -> str:
-        """Return what a program passes that the kernel does not take, with the cure."""
-        return self._type_mistake() or self._swapped_matrices()
 
     def _swapped_matrices(self) -> str:
         """Return that A and B are swapped, with the shapes that say so; empty if they are not."""
@@ -232,15 +231,17 @@ class _Launch:
         shapes = map(self.found.shapes.indexed, inputs)
         reads = [f"{name} as {each.rows} x {each.width}" for name, each in zip(inputs, shapes, strict=True)]
         is_known = not any("as  x" in each or each.endswith("x ") for each in reads)
-        detail = f"{self.kernel.name} reads {' and '.join(reads)} elements, and " if is_known else ""
         one, other = self.found.swapped
-        return (
-            f"A and B are swapped where the kernel is launched: {detail}the arrays {one} and {other} have "
-            f"such shapes in the other order: pass {other} for {inputs[0]} and {one} for {inputs[1]}"
-        )
+        reason = f"the shapes of {one} and {other} fit in the other order alone"
+        fits = self.found.shapes.fits
+        if fits(*inputs) and fits(*inputs[::-1]):  # square arrays
+            reason = f"the program itself multiplies {other} by {one}"
+        elif is_known:
+            reason = f"{self.kernel.name} reads {' and '.join(reads)} elements, and {reason}"
+        return f"A and B are swapped where the kernel is launched: {reason}; pass {other}, then {one}"
 
-    def _type_mistake(self) -> str:
-        """Return which argument has a type or a memory that the kernel does not take, with the cure."""
+    def _type_conflict(self) -> str:
+        """Return what a program passes that the kernel does not take, with the cure."""
         if self.function.name != LAUNCHER:
             return self._viewed_tensor()  # a compiler has compared the types
         given, letters, from_python = self.statement.arguments, self.found.letters, passed_by(self.function)
@@ -633,11 +634,12 @@ class _Launch:
             return
         is_checked = any(self.found.body(self.found.in_kernel).checks())
         for role in ("M", "N"):
-            values = self._own_sizes(role)
-            if len(values) > 1:
-                numbers = " and ".join(map(str, values))
-                raise UnknownLaunch(f"{role} is {numbers} in the program, and the grid is for one size")
-            for own in values:
+            passed = [
+                size for size in self.found.in_kernel.values() if role in self.found.roles.get(size, ())
+            ]
+            values = [own for own in map(self.found.own_size, passed) if own] or self._own_sizes(role)
+            if values:  # of several, the kernel's own sizes are within the smallest
+                own = min(values)
                 yield f"{role} {'==' if own <= _LARGEST_FIXED and not is_checked else '<='} {own}"
 
     def _conditions_of_launch(self) -> Iterator[str]:

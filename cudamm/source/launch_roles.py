@@ -323,7 +323,9 @@ class LaunchRoles:
                 if name and not self._is_tile(name) and not self._is_product_of_sizes(name):
                     passed[parameter.name] = name
                 elif not name and self._is_literal_size(parameter.name):
-                    passed[parameter.name] = self.literal_sizes[parameter.name] = f"{parameter.name}_passed"
+                    extent = self._extent_of_value(self._literal(parameter.name))
+                    passed[parameter.name] = extent or f"{parameter.name}_passed"
+                    self.literal_sizes[parameter.name] = passed[parameter.name]
             for member in parameter.members:
                 if not member.startswith("*"):
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
@@ -501,6 +503,17 @@ class LaunchRoles:
         if number is None or not parse(number.text).names <= constants(self.file).keys():
             return None
         return evaluated({"it": parse(number.text)}, constant_values(self.file)).get("it")
+
+    def _extent_of_value(self, value: int | None) -> str:
+        """Return the extent of an array that has a value if M, N and K differ there; else nothing."""
+        shapes = [self.shapes.shape_of(p.name) for p in self._matrices if p.is_pointer]
+        extents = [
+            extent for shape in shapes for extent in (shape.rows, shape.width) if extent.isidentifier()
+        ]
+        values = {extent: own_value(self.file, self.function, extent) for extent in extents}
+        counts = Counter(map(values.__getitem__, extents))
+        is_known = len(counts) == 3 and {*counts.values()} == {2}
+        return next((extent for extent in extents if is_known and values[extent] == value), "")
 
     def transposed_tensor(self, parameter: str) -> re.Match[str] | None:
         """Return `b.t()`, with what follows, if a kernel gets that of a tensor; None otherwise."""

@@ -661,7 +661,15 @@ class LaunchRoles:
             self.columns = frozenset(x for x in by_column if self._is_stored_transposed(x)) | {
                 x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)
             }
+            if not by_column:
+                self.columns |= self._stored_across()
         return evidence_in(body, uses, self.columns)
+
+    def _stored_across(self) -> set[str]:
+        """Return A or B if it has the shape of the transpose of what the kernel reads, and the other fits."""
+        as_read = {letter: self.shapes.is_stored_as_read(name) for name, letter in self.letters.items()}
+        found = {letter for letter, is_so in as_read.items() if is_so is False}
+        return found if found in ({"A"}, {"B"}) and True in as_read.values() else set()
 
     def _is_stored_transposed(self, letter: str) -> bool:
         """Return whether the shape of its array, or the host code, says that A or B is passed transposed."""

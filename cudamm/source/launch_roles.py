@@ -495,7 +495,14 @@ class LaunchRoles:
         body = self.body(p.name for p in self.parameters if p.is_whole_number)
         is_row = any(parameter in use.strides for name, use in self.raw_uses.items() if name in self.letters)
         is_edge = any(size == parameter and varying for varying, size in body.checks())
-        return (is_row or is_edge) and self._literal(parameter) is not None
+        uses = [use for name, use in self.raw_uses.items() if name in self.letters]
+        is_length = any(
+            size == parameter and sum(variable in use.multiplied | use.added for use in uses) == 2
+            for variable, size in body.loop_bounds()
+        )
+        value = self._literal(parameter)
+        is_length = is_length and self._extent_of_value(value) != ""  # else it may be a number of parts
+        return (is_row or is_edge or is_length) and value is not None
 
     def _literal(self, parameter: str) -> int | None:
         """Return the number that a launch passes for a parameter; None if it passes a variable."""

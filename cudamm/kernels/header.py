@@ -44,6 +44,7 @@ from cudamm.source.input_file import read_input
 from cudamm.source.preprocessed import preprocessed
 
 if TYPE_CHECKING:
+    from cudamm.kernels.launch_fields import FoundLaunch
     from cudamm.source.worked_out_launch import WorkedOutLaunch
 
 KERNEL_FILES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".cxx", ".c", ".py")
@@ -141,6 +142,14 @@ def _keeps_shared_limit(path: Path, launch: WorkedOutLaunch | None, code: str) -
     """Return whether host code in C++ launches the kernel, and never raises the limit of shared memory."""
     is_read = launch is not None and launch.line > 0 and path.suffix != ".py"
     return is_read and re.search("MaxDynamicSharedMemorySize|MAX_DYNAMIC_SHARED", code) is None
+
+
+def _conflict_of(launch: FoundLaunch | None) -> str:
+    """Return `Method.type_conflict`; arguments that the user gives are not those that may be swapped."""
+    found = launch.worked_out if launch else None
+    if launch is None or found is None:
+        return ""
+    return found.type_conflict or (found.swapped if "args" in launch.fields else "")
 
 
 def name_of(path: Path) -> str:
@@ -314,7 +323,7 @@ def parse_method(
         else (),
         program_size=launch.worked_out.program_size if launch and launch.worked_out else None,
         launched_at=_place_of_launch(path, launch.worked_out if launch else None),
-        type_conflict=launch.worked_out.type_conflict if launch and launch.worked_out else "",
+        type_conflict=_conflict_of(launch),
         copies_back_only=bool(launch and launch.worked_out and launch.worked_out.copies_back_only),
         keeps_shared_limit=launch is not None
         and _keeps_shared_limit(path, launch.worked_out, launch.code or whole),

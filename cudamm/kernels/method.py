@@ -222,7 +222,7 @@ class Method:
         launched_at: the line of the host code that launches the kernel, with its file, which is empty for the
             method's own; the line of `type_conflict`, if it is another; line 0 if no launch was read.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
-            elements of another type, or a C that is not zero; empty for none.
+            elements of another type, a C that is not zero, or A and B in the wrong order; empty for none.
         copies_back_only: True if the program has PyCUDA copy C from the GPU only, with `Out`.
         keeps_shared_limit: True if the program launches the kernel without raising the limit of 48 KiB for
             dynamic shared memory.

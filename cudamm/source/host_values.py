@@ -64,6 +64,7 @@ class HostArray:
     library: str = field(default="", compare=False)  # such as `cupy`, whose array it is; empty if not known
     is_out: bool = field(default=False, compare=False)  # whether PyCUDA's `Out` copies it from the GPU only
     view: str = field(default="", compare=False)  # such as `B.T`, if its memory is that of `B`, row by row
+    elements: object = field(default=None, compare=False)  # what its copies have too; None if not known
 
 
 DTYPES = {
@@ -248,7 +249,7 @@ class Variables:
         name, shape = cpp_name(name), value.shape
         if shape and len(shape) == 2:  # numbers get names, so that they are known as sizes
             shape = self._extent(f"{name}_rows", shape[0]), self._extent(f"{name}_cols", shape[1])
-        return replace(value, name=name, shape=shape)
+        return replace(value, name=name, shape=shape, elements=value.elements or object())
 
     def _extent(self, name: str, number: HostNumber) -> HostNumber:
         """Return an extent as a variable; an expression that another variable has already as that one."""
@@ -356,6 +357,7 @@ def chosen(test: Value, then: Value, other: Value) -> Value | None:
         is_transposed = then.is_transposed and other.is_transposed
         then = replace(then, library=then.library if then.library == other.library else "")
         then = replace(then, is_numpy=is_numpy, is_row_major=False, is_transposed=is_transposed, view=view)
+        then.elements = None
     if isinstance(then, HostArray | HostNumber) and then.dtype != getattr(other, "dtype", then.dtype):
         then = replace(then, dtype="")
     if then == other or other is NOTHING:

@@ -32,6 +32,7 @@ from cudamm.source.matrix_roles import (
 )
 from cudamm.source.parsed_source import all_of, text_of
 from cudamm.source.passed_arguments import passed_by
+from cudamm.source.passed_shapes import TENSOR_SIZE, PassedShapes
 from cudamm.source.program_values import callers_of, own_value, template_parameters
 from cudamm.source.simplified_expression import ROLES, simplified
 from cudamm.source.wmma_use import WmmaUse, wmma_use
@@ -58,8 +59,6 @@ _VECTOR = re.compile(r"\b(?:float|double|u?(?:char|short|int|long)|(?:__)?half|_
 _SMALLEST_SIZE = 16
 """The smallest number in a kernel that may be a size; smaller ones are parts of an index."""
 
-_TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
-"""The flat name of `A.size(0)` and `A.sizes()[0]`, with the tensor and the dimension."""
 _TRANSPOSED_TENSOR = re.compile(
     r"(?P<view>(?P<base>\w+)\.(?:t\(\)|mT\(\)|transpose\((?:0, ?1|1, ?0|-2, ?-1|-1, ?-2)\)))(?P<copy>\.\w+)?"
 )
@@ -99,6 +98,7 @@ class LaunchRoles:
         scratch: the pointers beside A, B and C, to which the kernel only writes.
         divisors: the 4 of `K / 4`, by the kernel's parameter that is a size divided by it.
         parts: the same by the host function's name, if its callers divide the size.
+        swapped: what is passed for A and for B, in the wrong order; empty if it is in the right one.
     """
 
     def __init__(self, file: SourceFile, statement: LaunchStatement, kernel: Function) -> None:
@@ -116,6 +116,9 @@ class LaunchRoles:
         self.scratch: frozenset[str] = frozenset()
         self.divisors: dict[str, str] = {}
         self.parts: dict[str, str] = {}
+        self.swapped: tuple[str, ...] = ()  # two names
+        self._are_named = False  # the matrices, by what is passed or by the parameters
+        self._are_in_order = False  # A has the rows of C, and lies row by row, as its shape says
         self._by_memory: set[str] = set()  # the sizes whose roles are proven by the memory of A, B and C
         self._allocated_for: dict[str, set[str]] = {}  # the matrices whose memory a name is in the size of
         self._has_number_as_extent = False  # in the size of the memory of A, B or C
@@ -127,11 +130,73 @@ class LaunchRoles:
             UnknownLaunch: they cannot be worked out; what was found before is kept.
         """
         self._find_matrices()
+        self._mend_order()
         for words, operands in _OTHER_PRODUCTS.items():
             if re.search(words, self.kernel.name, re.IGNORECASE):
                 raise NoProduct(f"{self.kernel.name} multiplies {operands}")
         self._find_sizes()
         self._find_batches()
+        if self.swapped:
+            other = {"A": "B", "B": "A"}
+            self.letters = {name: other.get(letter, letter) for name, letter in self.letters.items()}
+            self.columns = frozenset(other.get(letter, letter) for letter in self.columns)
+
+    def _mend_order(self) -> None:
+        """Find the sizes as if A and B were passed in the order that fits the kernel, if they are swapped.
+
+        The arrays are those of the other matrix if their shapes fit the kernel's indices in the other order
+        alone. Of two arrays whose names and parameters give no hint, A is that with the rows of C.
+        """
+        if len(self.letters) != 3 or not all(p.is_pointer for p in self._matrices):
+            return
+        arguments = list(self.statement.arguments)
+        inputs = [p.name for p in self._matrices if self.letters[p.name] != "C"]
+        output = next(name for name, letter in self.letters.items() if letter == "C")
+        if self.shapes.are_swapped(inputs, output) or self._is_product_in_other_order(inputs, output):
+            self.swapped = tuple(first_name(self.passed(name)) for name in inputs)
+            one, other = ([p.name for p in self.parameters].index(name) for name in inputs)
+            arguments[one], arguments[other] = arguments[other], arguments[one]
+            self.statement = replace(self.statement, arguments=tuple(arguments))
+            del self.shapes
+            self._find_matrices()
+        if not self._are_named and all(map(self.shapes.is_written_as_read, self.letters)):
+            first = self.shapes.first_factor(inputs, output)
+            if first:
+                self._are_in_order = True
+                self.letters |= {name: "A" if name == first else "B" for name in inputs}
+
+    def _is_product_in_other_order(self, inputs: Sequence[str], output: str) -> bool:
+        """Return whether a Python program multiplies its square arrays in the other order than the kernel."""
+        factors = [*self._factors]
+        return (
+            {*factors} == {*inputs}
+            and not any(self._factors.values())
+            and all(self.shapes.shape_of(name).is_ordered for name in inputs)
+            and all(self.shapes.fits(name, name) for name in (*inputs, output))
+            and self.shapes.is_product(factors[1], factors[0], output)
+        )
+
+    @property
+    def _factors(self) -> dict[str, bool]:
+        """Return the parameters whose arrays a Python program itself multiplies, and which are transposed."""
+        passed = passed_by(self.function)
+        names = [p.name for p in self.parameters]
+        found = passed.product.split() if passed else []
+        return {names[int(each.removesuffix("T"))]: each.endswith("T") for each in found}
+
+    @property
+    def _matrices(self) -> list[KernelParameter]:
+        return [p for p in self.parameters if p.name in self.letters]
+
+    @functools.cached_property
+    def shapes(self) -> PassedShapes:
+        """Return the shapes of the matrices by the kernel's indices, and by the host code."""
+        sizes = {p.name for p in self.parameters if p.is_whole_number and not p.is_scale}
+        sizes |= {name for name in self.used_constants if not self._is_tile(name)}
+        given = zip(self.parameters, self.statement.arguments, strict=False)
+        return PassedShapes(
+            self.file, self.function, self._body(sizes, self.tile_widths), {p.name: x for p, x in given}
+        )
 
     def _find_matrices(self) -> None:
         """Find which parameters are A, B and C."""
@@ -154,6 +219,7 @@ class LaunchRoles:
             letters = matrix_letters(telling)
             if letters and (not output or letters[names.index(output)] == "C"):
                 self.letters = dict(zip(names, letters, strict=True))
+                self._are_named = True
                 return
         named = [name for name in names if _OUTPUT.match(name)]
         output = output or (written or named or names)[-1]
@@ -268,7 +334,9 @@ class LaunchRoles:
                 elif name and not self._is_tile(name) and not self._is_product_of_sizes(name):
                     passed[parameter.name] = name
                 elif not name and self._is_literal_size(parameter.name):
-                    passed[parameter.name] = self.literal_sizes[parameter.name] = f"{parameter.name}_passed"
+                    extent = self._extent_of_value(self._literal(parameter.name))
+                    passed[parameter.name] = extent or f"{parameter.name}_passed"
+                    self.literal_sizes[parameter.name] = passed[parameter.name]
             for member in parameter.members:
                 if not member.startswith("*"):
                     passed[f"{parameter.name}_{member}"] = self.member_name(parameter.name, member)
@@ -518,12 +586,25 @@ class LaunchRoles:
     def _is_extent_of_matrix(self, parameter: str) -> bool:
         """Return whether the kernel takes a parameter for the length of rows, or checks an edge with it."""
         body = self.body(p.name for p in self.parameters if p.is_whole_number)
-        is_row = any(parameter in use.strides for name, use in self.raw_uses.items() if name in self.letters)
-        return is_row or any(size == parameter and varying for varying, size in body.checks())
+        uses = [use for name, use in self.raw_uses.items() if name in self.letters]
+        return any(parameter in use.strides for use in uses) or any(
+            size == parameter and varying for varying, size in body.checks()
+        )
 
     def _is_literal_size(self, parameter: str) -> bool:
         """Return whether a launch passes a number for a parameter that is an extent of a matrix."""
-        return self._is_extent_of_matrix(parameter) and self._literal(parameter) is not None
+        value = self._literal(parameter)
+        if value is None:
+            return False
+        body = self.body(p.name for p in self.parameters if p.is_whole_number)
+        uses = [use for name, use in self.raw_uses.items() if name in self.letters]
+        is_length = any(
+            size == parameter and sum(variable in use.multiplied | use.added for use in uses) == 2
+            for variable, size in body.loop_bounds()
+        )
+        # Otherwise it may be a number of parts.
+        is_extent = (is_length or roles_in_name(parameter) != {}) and self._extent_of_value(value) != ""
+        return self._is_extent_of_matrix(parameter) or is_extent
 
     def _literal(self, parameter: str) -> int | None:
         """Return the number that a launch passes for a parameter; None if it passes a variable."""
@@ -531,6 +612,17 @@ class LaunchRoles:
         if number is None or not parse(number.text).names <= constants(self.file).keys():
             return None
         return evaluated({"it": parse(number.text)}, constant_values(self.file)).get("it")
+
+    def _extent_of_value(self, value: int | None) -> str:
+        """Return the extent of an array that has a value if M, N and K differ there; else nothing."""
+        shapes = [self.shapes.shape_of(p.name) for p in self._matrices if p.is_pointer]
+        extents = [
+            extent for shape in shapes for extent in (shape.rows, shape.width) if extent.isidentifier()
+        ]
+        values = {extent: own_value(self.file, self.function, extent) for extent in extents}
+        counts = Counter(map(values.__getitem__, extents))
+        is_known = len(counts) == 3 and {*counts.values()} == {2}
+        return next((extent for extent in extents if is_known and values[extent] == value), "")
 
     def transposed_tensor(self, parameter: str) -> re.Match[str] | None:
         """Return `b.t()`, with what follows, if a kernel gets that of a tensor; None otherwise."""
@@ -543,7 +635,7 @@ class LaunchRoles:
     def role_of_tensor_size(self, name: str) -> str:
         """Return the role of a name for `A.size(0)` of a PyTorch tensor; empty for other names."""
         value = self.function.first_values.get(name)
-        found = _TENSOR_SIZE.fullmatch(flat_name(value) if value else name)
+        found = TENSOR_SIZE.fullmatch(flat_name(value) if value else name)
         if found is None or f"{found[1]}.size(2)" in text_of(self.function.node):
             return ""
         letter = self.letter_of(found[1])
@@ -656,7 +748,8 @@ class LaunchRoles:
             self.letters[x]: is_so for x, is_so in self.wmma.by_column.items() if x in self.letters
         }
         inputs = [self.letters[p.name] for p in self.parameters if self.letters.get(p.name) in ("A", "B")]
-        if inputs == ["B", "A"] and not _BY_COLUMN.search(text_of(self.file.tree)):
+        is_by_mistake = inputs == ["B", "A"] and not self._are_in_order
+        if is_by_mistake and not _BY_COLUMN.search(text_of(self.file.tree)):
             pass  # swapped by mistake: row by row, B·A has the indices that A·B has column by column
         elif len(of_fragments) == 3:
             self.columns = frozenset(letter for letter, is_by_column in of_fragments.items() if is_by_column)
@@ -674,22 +767,43 @@ class LaunchRoles:
             passed = {letter: first_name(self.passed(name)) for name, letter in self.letters.items()}
             at = self.statement.node
             by_column = reads_by_column(a, b, c)
-            self.columns = frozenset(x for x in by_column if self._is_passed_transposed(x)) | {
+            self.columns = frozenset(x for x in by_column if self._is_stored_transposed(x)) | {
                 x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)
             }
+            if not by_column:
+                self.columns |= self._stored_across()
         return evidence_in(body, uses, self.columns)
 
-    def _is_passed_transposed(self, letter: str) -> bool:
-        """Return whether Python, a tensor or a name says that a kernel gets A or B transposed."""
+    def _stored_across(self) -> set[str]:
+        """Return A or B if it has the shape of the transpose of what the kernel reads, and the other fits."""
+        as_read = {letter: self.shapes.is_stored_as_read(name) for name, letter in self.letters.items()}
+        found = {letter for letter, is_so in as_read.items() if is_so is False}
+        return found if found in ({"A"}, {"B"}) and True in as_read.values() else set()
+
+    def _is_stored_transposed(self, letter: str) -> bool:
+        """Return whether the shape of its array, or the host code, says that A or B is passed transposed."""
         parameter = next(name for name, each in self.letters.items() if each == letter)
+        output = next(name for name, each in self.letters.items() if each == "C")
+        as_read = self.shapes.is_stored_as_read(parameter)
+        if as_read is None or not self.shapes.reads_transposed(parameter, output, is_first=letter == "A"):
+            is_known = self.shapes.shape_of(parameter).is_ordered and not self.swapped
+            in_product = self._factors.get(parameter) if is_known else None
+            return self._is_passed_transposed(parameter) if in_product is None else in_product
+        return as_read
+
+    def _is_passed_transposed(self, parameter: str) -> bool:
+        """Return whether Python, a tensor or a name says that a kernel gets A or B transposed."""
         passed, place = passed_by(self.function), self.kernel.parameter_names.index(parameter)
         if passed and place < len(passed.kinds) and passed.kinds[place].startswith(("transposed", "view")):
             return True
         if self.transposed_tensor(parameter):
             return True
         names = (self.kernel.name, parameter, text_of(self.passed(parameter)))
+        letter = self.letters[parameter]
         short = rf"{letter}_?[tT]$|(?:^|_){letter.lower()}(?:_t|T)$"  # `B_t`, `matBT`, `d_bT`, and not `mat`
-        return any(re.search(r"transp|col_?maj", n, re.IGNORECASE) or re.search(short, n) for n in names)
+        if any(re.search(r"transp|col_?maj", n, re.IGNORECASE) or re.search(short, n) for n in names):
+            return True
+        return any(re.search("\\w_[tT]$|[a-z]T$", n) for n in (parameter, first_name(self.passed(parameter))))
 
     def _evidence_of_members(self) -> dict[str, Counter[str]]:
         """Return the evidence of structs, whose members are the rows and the columns of one matrix."""

@@ -49,11 +49,14 @@ class Passed:
             array of NumPy, `view B.T, rows, columns, copy` for one with the memory of another array of
             these extents, and a copy that lies row by row; empty for what is not known.
         mistake: of the configuration, in words; empty for none.
+        product: the places of two arguments that the program itself multiplies, such as `1 2`, or `1 2T` if
+            the second is transposed there; empty for none.
     """
 
     interface: str
     kinds: Sequence[str]
     mistake: str = ""
+    product: str = ""
 
     @property
     def arrays(self) -> list[bool]:
@@ -62,7 +65,7 @@ class Passed:
 
     def code(self) -> str:
         """Return the C++ that says it."""
-        parts = [self.interface, self.mistake, *self.kinds]
+        parts = [self.interface, self.mistake, self.product, *self.kinds]
         return f'const char *{PASSED} = "{";".join(re.sub(_OTHERS, "", part) for part in parts)}";'
 
 
@@ -75,8 +78,8 @@ def passed_by(function: Function) -> Passed | None:
     node = function.values.get(PASSED) if function.name == LAUNCHER else None
     if node is None:
         return None
-    interface, mistake, *kinds = text_of(node).strip('"').split(";")
-    return Passed(interface, kinds, mistake)
+    interface, mistake, product, *kinds = text_of(node).strip('"').split(";")
+    return Passed(interface, kinds, mistake, product)
 
 
 def mistake_of(

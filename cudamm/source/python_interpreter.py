@@ -97,6 +97,7 @@ class Interpreter:
         ] = []  # the texts with kernels that the program gives to variables and functions
         self.launches: dict[tuple[ast.Call, str, str], list[Launch]] = {}  # the first of each call
         self.calls: list[Call] = []  # of libraries
+        self.products: list[tuple[Value, Value]] = []  # the factors of the program's own products
         self.decorated: list[tuple[FunctionNode, str]] = []  # functions, with the names of their decorators
         self._lines, self._name, self._read = program.split("\n"), name, read
         self._is_python_2 = is_python_2
@@ -423,12 +424,13 @@ class Interpreter:
             case tuple(), ast.Add(), tuple():
                 return (*left, *right)
             case HostArray(), ast.MatMult(), _:
+                self.products.append((left, right))
                 return HostArray()
             case (HostArray() as array, _, other) | (other, _, HostArray() as array):
                 both = other if isinstance(other, HostArray) else array
                 made = replace(array, is_zero=False, name="", dtype=common_dtype(array, other), view="")
                 made.library = array.library if array.library == both.library else ""
-                made.is_transposed = False
+                made.is_transposed, made.elements = False, None
                 is_row_major = array.is_row_major and both.is_row_major and array.shape == both.shape
                 return replace(made, is_numpy=array.is_numpy and both.is_numpy, is_row_major=is_row_major)
         a, b = self.variables.number(left), self.variables.number(right)
@@ -568,6 +570,9 @@ class Interpreter:
             case "parse_args", _:
                 return Instance(None, self._options)
         self.calls.append(call)
+        factors = [*([owner] if isinstance(owner, HostArray) else []), *call.arguments]
+        if call.name in ("dot", "matmul", "mm") and len(factors) > 1:
+            self.products.append((factors[0], factors[1]))
         found = None if owner is None or isinstance(called, Library) else method_value(call)
         return library_value(call) if found is None else found
 

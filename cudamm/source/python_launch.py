@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cudamm.source.c_text import LAUNCHER
 from cudamm.source.host_values import (
@@ -34,12 +34,29 @@ class Launch:
     line: int
     code: str
     passed: Passed
+    arguments: Sequence[Value] = field(default=(), compare=False)
 
     def of_only_kernel(self, name: str) -> Launch:
         """Return the launch as one of the only kernel of its text, which lacks the one that it names."""
         lacking = f"the text has no kernel {self.kernel.name}, but {name}: name that one"
         code = self.code.replace(f"{self.kernel.name}<<<", f"{name}<<<")
         return replace(self, code=code, passed=replace(self.passed, mistake=lacking))
+
+    def with_product(self, products: Sequence[tuple[Value, Value]]) -> Launch:
+        """Return the launch with the two of its arguments that the program itself multiplies in one order."""
+        elements = [
+            each.elements if isinstance(each, HostArray) and not each.is_transposed else None
+            for each in self.arguments
+        ]
+        found = set[str]()
+        for factors in products:
+            arrays = [each for each in factors if isinstance(each, HostArray) and each.elements in elements]
+            places = [elements.index(each.elements) for each in arrays if each.elements]
+            if len(set(places)) == 2:
+                pairs = zip(places, arrays, strict=True)
+                found.add(" ".join(f"{place}{'T' * each.is_transposed}" for place, each in pairs))
+        product = found.pop() if len(found) == 1 else ""
+        return replace(self, passed=replace(self.passed, product=product))
 
     def function(self, variables: Variables, linked: Mapping[str, str], defined: Mapping[str, str]) -> str:
         """Return the C++ function with the launch, and with the variables that it needs.
@@ -101,7 +118,7 @@ def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | N
     code = " ".join([*dict.fromkeys(conditions), *_allocations(arguments), launched])
     mistake = _mistake_of_extents(library, grid, "grid") or _mistake_of_extents(library, block, "block")
     kinds = [_kind(each, call.variables, frames, library) for each in arguments]
-    return Launch(kernel, call.line, code, Passed(library, kinds, mistake))
+    return Launch(kernel, call.line, code, Passed(library, kinds, mistake), arguments)
 
 
 def _mistake_of_extents(library: str, value: Value, what: str) -> str:
@@ -169,7 +186,9 @@ def _allocations(arguments: Sequence[Value]) -> Iterator[str]:
         yield f"{DTYPES.get(array.dtype, 'void')} *{array.name};"
         size = array.size_bytes.text if array.size_bytes else ""
         if array.shape:
-            size = " * ".join((*(number.text for number in array.shape), "sizeof(float)"))
+            factors = [*(number.text for number in array.shape), "sizeof(float)"]
+            # The order says whether the first extent is the number of rows in memory.
+            size = " * ".join(factors if array.is_row_major else factors[::-1])
         if size:
             yield f"cudaMalloc(&{array.name}, {size});"
         if array.is_zero:

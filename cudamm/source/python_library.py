@@ -272,6 +272,7 @@ def _array(call: Call) -> HostArray | Unknown | None:
         library = first.library if is_same else _library_of(call)
         is_numpy = first.is_numpy and _is_numpy(call)
         first = replace(_viewed(first, name), is_numpy=is_numpy, library=library)
+        first.is_row_major &= "order" not in call.keywords
         is_out = name == "Out"
         return replace(first, is_zero=first.is_zero and not is_out, is_out=is_out, dtype=dtype)
     if name in ("t", "transpose") and isinstance(first, HostArray) and len(call.arguments) == 1:
@@ -410,6 +411,9 @@ def _cleared(call: Call) -> None:
     if isinstance(call.first, HostArray) and len(call.arguments) > 1:
         given = call.arguments[1]
         call.first.is_zero = is_zero(given)
+        if isinstance(given, HostArray):
+            call.first.shape = call.first.shape or given.shape
+            call.first.is_row_major, call.first.elements = given.is_row_major, given.elements
         dtype = given.dtype if isinstance(given, HostArray) else ""
         call.first.dtype = dtype if call.first.dtype in ("", dtype) else ""
 

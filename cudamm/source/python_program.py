@@ -120,7 +120,10 @@ class _Program:
                 launches = [launch.of_only_kernel(instead) for launch in launches]
             if instead or function_of(kernel.name) in kernels:
                 code = " ".join(
-                    launch.function(self.followed.variables, linked, defined) for launch in launches
+                    launch.with_product(self.followed.products).function(
+                        self.followed.variables, linked, defined
+                    )
+                    for launch in launches
                 )
                 placement.add(f"{code}\n", launches[0].line, "")
         return placement.source()

@@ -83,6 +83,7 @@ class WorkedOutLaunch:
         conflict_place: the line of that, as `place`; empty for that of the launch.
         conflict_fields: the fields of a header, each of which replaces what is wrong.
         copies_back_only: whether a Python program passes C by PyCUDA's `Out`: C is not copied to the GPU.
+        swapped: why A and B are certainly passed in the wrong order; empty if they are not.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -100,6 +101,7 @@ class WorkedOutLaunch:
     copies_back_only: bool = False
     conflict_place: str = ""
     conflict_fields: tuple[str, ...] = ()
+    swapped: str = ""
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -251,7 +253,7 @@ class _Launch:
             if self.statement.configuration:
                 for key, text in self._configuration():
                     fields[key] = text
-                fields |= self._conditions(fields.get("threads", ""))
+                fields |= self._conditions(fields.get("threads", ""), fields["args"])
                 unknown = self.unknown
             if self.found.columns:
                 fields["layout"] = ", ".join(f"{letter}=column" for letter in sorted(self.found.columns))
@@ -282,7 +284,25 @@ class _Launch:
             if exchanged
             else (),
             conflict_place=place_of(self.cleared_by) if self.zeros_mistake and self.cleared_by else "",
+            swapped=self._swapped_matrices(),
         )
+
+    def _swapped_matrices(self) -> str:
+        """Return that A and B are swapped, with the shapes that say so; empty if they are not."""
+        if not self.found.swapped:
+            return ""
+        inputs = [name for name, letter in self.found.letters.items() if letter != "C"]
+        shapes = map(self.found.shapes.indexed, inputs)
+        reads = [f"{name} as {each.rows} x {each.width}" for name, each in zip(inputs, shapes, strict=True)]
+        is_known = not any("as  x" in each or each.endswith("x ") for each in reads)
+        one, other = self.found.swapped
+        reason = f"the shapes of {one} and {other} fit in the other order alone"
+        fits = self.found.shapes.fits
+        if fits(*inputs) and fits(*inputs[::-1]):  # square arrays
+            reason = f"the program itself multiplies {other} by {one}"
+        elif is_known:
+            reason = f"{self.kernel.name} reads {' and '.join(reads)} elements, and {reason}"
+        return f"A and B are swapped where the kernel is launched: {reason}; pass {other}, then {one}"
 
     def _type_conflict(self) -> str:
         """Return what a program passes that the kernel does not take, with the cure."""
@@ -338,9 +358,22 @@ class _Launch:
 
     def _program_size(self) -> tuple[int, int, int] | None:
         """Return M, N and K in the program; None if one is not known."""
-        values = {role: self.found.own_size(size) for size, of in self.found.roles.items() for role in of}
-        m, n, k = (values.get(role) for role in ROLES)
+        m, n, k = (own[0] if len(own := self._own_sizes(role)) == 1 else None for role in ROLES)
         return (m, n, k) if m and n and k and min(m, n, k) > 0 else None
+
+    def _own_sizes(self, role: str) -> list[int]:
+        """Return the values that M, N or K has in the program: several if its sizes contradict each other.
+
+        A number that is computed from a size, such as `K / 4`, does not count.
+        """
+        sizes = [size for size, roles in self.found.roles.items() if role in roles]
+        computed = {
+            size
+            for parameter, size in self.found.literal_sizes.items()
+            if any(all_of(self.found.passed(parameter), "identifier"))
+        }
+        values = map(self.found.own_size, [size for size in sizes if size not in computed] or sizes)
+        return sorted({value for value in values if value is not None})
 
     def _suggestion(self, threads: str) -> dict[str, str]:
         """Return threads and a grid that may fit the kernel: by its indices, else a thread for each element.
@@ -737,11 +770,12 @@ class _Launch:
         is_allowed = number is not None and number <= MOST_THREADS
         return [f"{expression} <= {MOST_THREADS}"] if is_allowed else []
 
-    def _conditions(self, threads: str) -> dict[str, str]:
+    def _conditions(self, threads: str, arguments: str) -> dict[str, str]:
         """Return the conditions on the sizes that the program relies on.
 
         Args:
             threads: those of a block; empty if they are not known.
+            arguments: those of the kernel.
         """
         conditions = [
             f"{first} == {second}"
@@ -773,10 +807,14 @@ class _Launch:
         if "gridDim" in text_of(self.kernel.node) or any(parse(extent).names for extent in self.grid):
             return
         is_checked = any(self.found.body(self.found.in_kernel).checks())
-        for size, roles in self.found.roles.items():
-            own = self.found.own_size(size)
-            sign = "==" if own and own <= _LARGEST_FIXED and not is_checked else "<="
-            yield from (f"{role} {sign} {own}" for role in roles if role != "K" and own)
+        for role in ("M", "N"):
+            passed = [
+                size for size in self.found.in_kernel.values() if role in self.found.roles.get(size, ())
+            ]
+            values = [own for own in map(self.found.own_size, passed) if own] or self._own_sizes(role)
+            if values:  # of several, the kernel's own sizes are within the smallest
+                own = min(values)
+                yield f"{role} {'==' if own <= _LARGEST_FIXED and not is_checked else '<='} {own}"
 
     def _conditions_of_launch(self) -> Iterator[str]:
         """Yield conditions such as `M == N` and `N % 16 == 0` under which the program launches the kernel."""

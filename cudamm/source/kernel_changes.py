@@ -821,7 +821,7 @@ class _Changes:
                         ((value.start_byte, value.end_byte, name),), 3,
                     )  # fmt: skip
                 elif value.type == "binary_expression" and _sign(value) == "*":
-                    shown = re.sub(r"\s+", " ", text_of(value))
+                    shown = re.sub(r"\s+", " ", text_of(value)).removeprefix("+").lstrip()  # of `=+`
                     yield KernelChange(
                         f"only the last product is kept, with = instead of +=: {name} = {shown}",
                         f"write {name} += {shown}", "", file, line,

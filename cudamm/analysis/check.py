@@ -560,7 +560,7 @@ def _remaining(executor: LocalExecutor, case: Case, cause: ProvenCause, timeout_
     A change may be incomplete, such as in one of two stores to a tile: its own faults are none of the kernel.
     """
     assert case.launch is not None  # noqa: S101 - the case was launched before
-    if cause.is_of_first_launch or not cause.fits(case.launch):
+    if not (cause.has_change and cause.fits(case.launch)):
         return []
     try:
         changed = cause.applied(case)

@@ -41,6 +41,7 @@ from cudamm.source.kernel_changes import (
     OF_BYTES,
     ONCE_TOO_OFTEN,
     SELECTED,
+    TILES_ROUNDED_DOWN,
     TWO_INDICES,
     TWO_VARIABLES,
     WRONG_SIZE,
@@ -80,6 +81,10 @@ LARGEST_TILE = 128
 """Maximum edge of a tile of C, in elements, for which sizes of several tiles are tried."""
 
 
+def _same_launch(launch: Launch) -> Launch:
+    return launch
+
+
 @dataclass(frozen=True)
 class ProvenCause:
     """A change that makes a wrong product right.
@@ -100,7 +105,7 @@ class ProvenCause:
     file: str = ""
     line: int = 0
     change: tuple[KernelChange, str] | None = None
-    relaunched: Callable[[Launch], Launch] = lambda launch: launch
+    relaunched: Callable[[Launch], Launch] = _same_launch
     multiple: int = 1
 
     @property
@@ -117,6 +122,11 @@ class ProvenCause:
     def is_of_first_launch(self) -> bool:
         """Return whether only launches after the first of a process are wrong."""
         return self.mistake.startswith(FIRST_LAUNCH_ONLY)
+
+    @property
+    def has_change(self) -> bool:
+        """Return whether a case can have the change; else it was proven where the mistake does no harm."""
+        return self.change is not None or self.relaunched is not _same_launch
 
     def fits(self, launch: Launch) -> bool:
         """Return whether a launch can have the change."""
@@ -188,7 +198,7 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         if is_right(ragged):
             return None if _has_no_fault(ragged) else _of_text(ragged, _is_zero), None
         cause = _of_text(ragged, _is_condition) or _of_launch(ragged, _more_blocks)
-        return cause or _without_any_check(ragged), edge
+        return cause or _without_last_tile(ragged, edge) or _without_any_check(ragged), edge
     except (KernelError, NoDeviceError):
         return None, None
     finally:
@@ -758,14 +768,7 @@ def _of_text(
     case: Case, is_tried: Callable[[KernelChange], bool] = lambda change: True
 ) -> ProvenCause | None:
     """Compile the kernel with all changes, and return the first that gives the right product."""
-    source, launch = case.program, case.launch
-    assert launch is not None  # noqa: S101 - `_may_try` looked at it
-    shape = case.problem.shape
-    larger = Shape(shape.m + LARGEST_TILE, shape.n + LARGEST_TILE, shape.k + LARGEST_TILE)
-    other = program(case.variant, case.problem.element, case.fmad, larger)
-    constants = [name for name, _ in {*_DEFINED.findall(source.text)} - {*_DEFINED.findall(other.text)}]
-    elements = launch.shared_bytes // case.problem.element.size_bytes
-    changes = [*filter(is_tried, kernel_changes(source.text, source.entry, constants, elements))]
+    source, changes = case.program, list(filter(is_tried, _changes_of(case)))
     for tried, changed in _compiled_together(source, changes, time.monotonic() + LONGEST_SEARCH_S):
         with _Trials(case) as trials:
             for number, change in enumerate(tried, 1):
@@ -788,6 +791,46 @@ def _of_text(
                     )
                     return dataclasses.replace(cause, cure=cause.cure + also)
     return None
+
+
+def _changes_of(case: Case) -> list[KernelChange]:
+    """Return the changes of a case's kernel, the likeliest first."""
+    source, launch, shape = case.program, case.launch, case.problem.shape
+    assert launch is not None  # noqa: S101 - `_may_try` looked at it
+    larger = Shape(shape.m + LARGEST_TILE, shape.n + LARGEST_TILE, shape.k + LARGEST_TILE)
+    other = program(case.variant, case.problem.element, case.fmad, larger)
+    constants = [name for name, _ in {*_DEFINED.findall(source.text)} - {*_DEFINED.findall(other.text)}]
+    elements = launch.shared_bytes // case.problem.element.size_bytes
+    return kernel_changes(source.text, source.entry, constants, elements)
+
+
+def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
+    """Return a number of tiles along K that is rounded down, of a kernel that checks the other bounds.
+
+    With one tile more, it would access A and B beyond K: the cure needs a check too.
+
+    Args:
+        edge: the kernel is right if K is a multiple of this number, as it is at other sizes.
+    """
+    rounded = [change for change in _changes_of(ragged) if change.mistake.startswith(TILES_ROUNDED_DOWN)]
+    m, n, k = ragged.problem.shape.extents
+    problem = dataclasses.replace(ragged.problem, shape=Shape(m, n, -(-k // edge) * edge))
+    try:
+        launch = plan(ragged.variant, problem.shape, problem.element, problem.scale)
+        text = program(ragged.variant, problem.element, ragged.fmad, problem.shape)
+    except (KernelError, UsageError):
+        return None
+    whole = dataclasses.replace(ragged, problem=problem, launch=launch, program=text)
+    is_of_k = len({change.edits for change in rounded}) == 1 and launch.shape == problem.shape
+    try:
+        if not (is_of_k and is_right(whole)):
+            return None
+    finally:
+        problem.release()
+    change, source = rounded[0], ragged.program
+    file = "" if change.file == source.method.path.name else change.file
+    cure = f"{change.cure}, and load 0 where k is not less than K"
+    return ProvenCause(change.mistake, cure, "", file, change.line, multiple=edge)
 
 
 def _of_declarations(case: Case, changes: Iterable[KernelChange]) -> ProvenCause | None:

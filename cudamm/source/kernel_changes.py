@@ -32,6 +32,9 @@ MOST_TILES = 6
 NO_ZERO = "no 0 is written"
 """Beginning of the mistake of a tile whose elements beyond the matrix are never written."""
 
+TILES_ROUNDED_DOWN = "the sums end too early, as the number of tiles is rounded down"
+"""Beginning of the mistake of a loop over `K / TILE` tiles."""
+
 OF_BYTES = "of bytes"
 """Part of the mistake of a number of bytes that is used as one of elements."""
 
@@ -411,6 +414,7 @@ class _Changes:
             yield from self._other_literal(site)
             yield from self._part_of_size(site)
         yield from self._in_bytes()
+        yield from self._members_of_vectors()
         yield from self._other_buffer()
         yield from self._of_outer_sums()
         yield from self._swapped_indices()
@@ -742,7 +746,7 @@ class _Changes:
             is_tile = right in self._tiles or right.isdigit()
             if _sign(node) == "/" and left in self._sizes and is_tile:
                 new = _replaced(site.node, {node: f"({left} + {right} - 1) / {right}"})
-                mistake = "the sums end too early, as the number of tiles is rounded down"
+                mistake = TILES_ROUNDED_DOWN
                 yield dataclasses.replace(self._change(site, new, mistake, 1), is_condition=True)
         if site.kind == "condition" and site.node.parent and site.node.parent.type == "for_statement":
             limit = site.node.child_by_field_name("right")
@@ -1022,6 +1026,21 @@ class _Changes:
                 first.array, *file_and_line_of(first.node),
                 tuple((at.node.start_byte, at.node.end_byte, new) for at, new in changed.items()), 2,
             )  # fmt: skip
+
+    def _members_of_vectors(self) -> Iterator[KernelChange]:
+        """Yield `sum.w += a * b.w` for `sum.w += a * b.z`."""
+        for node in all_of(self._body, "assignment_expression"):
+            left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+            member = text_of(left.child_by_field_name("field")) if left is not None else ""
+            for part in all_of(value, "field_expression") if value is not None and member in _MEMBERS else ():
+                other = f"{text_of(part.child_by_field_name('argument'))}.{member}"
+                if text_of(part.child_by_field_name("field")) in _MEMBERS - {member}:
+                    old, new = text_of(node), _replaced(node, {part: other})
+                    yield KernelChange(
+                        f"the wrong member of a vector is used, {text_of(part)}: {old} instead of {new}",
+                        f"write {new}", "", *file_and_line_of(node),
+                        ((part.start_byte, part.end_byte, other),), 1,
+                    )  # fmt: skip
 
     def _of_other_thread(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index with each variable of the thread replaced by each other one, as `col` by `row`."""
@@ -1481,6 +1500,9 @@ _GROUPED = ("field_expression", "parenthesized_expression")
 
 _VECTOR = re.compile(r"\b(?:half|__half|float|double|int|char|__nv_bfloat16)_?([24])\b")
 """The type of a vector of elements."""
+
+_MEMBERS = frozenset("xyzw")
+"""Names of the members of a vector."""
 
 _ADDED = re.compile(r".*\+(\d+)")
 """A sum whose last term is a number."""

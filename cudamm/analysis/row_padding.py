@@ -66,7 +66,8 @@ def row_padding(
     step = VECTOR_BYTES if by_vectors else shape.element_bytes
     tried = {n: surplus(n) for n in range(step, BANKS * WORD_BYTES, step)}
     best = min(tried, key=lambda n: (tried[n], n), default=0)
-    if not best or surplus(0) < LEAST_GAIN * tried[best]:
+    conflicts = surplus(0)
+    if not best or not conflicts or conflicts < LEAST_GAIN * tried[best]:
         return None
     return RowPadding(best // shape.element_bytes, not tried[best])
 

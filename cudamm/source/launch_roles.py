@@ -472,7 +472,10 @@ class LaunchRoles:
         known = in_block | constants(self.file).keys()
         found: dict[str, str] = {}
         for role, extent in zip(self.roles_of_axes(), extents, strict=False):
-            names = sorted(parse(extent.text).names - known)
+            # A divisor such as `rows_each` is a number of elements of a block, whatever its name says.
+            divisors = re.findall(r"/+ (\w+|\((?:[^()]|\([^()]*\))*\))", extent.text)
+            in_divisor = set[str]().union(*(parse(divisor).names for divisor in divisors))
+            names = sorted(parse(extent.text).names - known - in_divisor)
             is_quotient = len(names) == 1 and "/" in extent.text
             found |= dict.fromkeys(names, role if is_quotient else "")
         return found
@@ -666,6 +669,13 @@ class LaunchRoles:
         known = self.roles.keys() | constants(self.file).keys()
         if layers.isidentifier() and layers not in known and not self.own_size(layers):
             self.batches = {*self.batches, layers}
+        if layers.isidentifier() and {
+            letter
+            for parameter, letter in self.letters.items()
+            for _, size in allocations(self.file, self.function, first_name(self.passed(parameter)))
+            if re.search(rf"\b{layers}\b", text_of(size))
+        } == {"C"}:
+            raise NoProduct(f"{self.kernel.name} writes {layers} partial matrices, which another kernel adds")
 
     @functools.cached_property
     def used_constants(self) -> frozenset[str]:

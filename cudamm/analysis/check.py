@@ -489,6 +489,7 @@ def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:
     """
     lacking = [(check, check.case) for check in checks if check.case and any(m.barrier for m in check.errors)]
     cured: list[bool | None] = []
+    better: Mistake | None = None
     for check, case in sorted(lacking, key=lambda pair: pair[0].work):
         races = [mistake for mistake in check.errors if mistake.barrier]
         if len(races) == len(check.errors) and any(cured):
@@ -497,9 +498,44 @@ def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:
         case.problem.release()
         if cured[-1]:
             check.errors, check.is_explained = races, False
+            better = better or _at_end_of_loop(case, races, timeout_s)
+    for check, _ in lacking if better is not None else ():
+        if better is not None and all(m.barrier for m in check.errors):
+            check.errors = [dataclasses.replace(better, sizes=(check.size,))]
     if cured and not any(is_cured or is_cured is None for is_cured in cured):
         for check, _ in lacking:
             check.errors = [without_cure(m) if m.barrier else m for m in check.errors]
+
+
+def _at_end_of_loop(case: Case, races: Sequence[Mistake], timeout_s: float) -> Mistake | None:
+    """Return races as one that a barrier at the end of the loop ends, if those between their lines do not.
+
+    So it is with two buffers, of which each step reads one and writes the other.
+    """
+    lines = [line for race in races for line in race.barrier_lines]
+    places = {(*race.barrier_lines, race.barrier in (AFTER_READING, "before reading")) for race in races}
+    end = {(max(lines), min(lines), True)}
+    if any(m.warp_barrier for m in races) or _is_enough(case, places, timeout_s):
+        return None
+    if not _is_enough(case, end, timeout_s):
+        return None
+    cure = f"put __syncthreads() at the end of the loop's body, after line {max(lines)}"
+    return dataclasses.replace(without_cure(races[0]), cure=cure, needs_barrier=True)
+
+
+def _is_enough(case: Case, places: set[tuple[int, int, bool]], timeout_s: float) -> bool:
+    """Return whether barriers at some places leave no mistake, and give the right product."""
+    text = with_barriers(case.program.text, case.variant.method.path.name, places, is_innermost=False)
+    if text is None:
+        return False
+    source = dataclasses.replace(case.program, text=text)
+    try:
+        changed = dataclasses.replace(case, program=source, compiled=compile_for_host(source))
+        assert changed.launch is not None  # noqa: S101 - the case was launched before
+        seen = _observed(changed, changed.launch, timeout_s)
+    except KernelError:
+        return False
+    return not errors_of(seen, None, source, changed.launch, str(case.problem.shape)) and is_right(changed)
 
 
 def _are_all_barriers(case: Case, races: Sequence[Mistake], timeout_s: float) -> bool | None:

@@ -14,6 +14,9 @@ WORD_BYTES = 4
 VECTOR_BYTES = 16
 """Rows begin at multiples of it for vector accesses, and for nvcc to merge four loads."""
 
+MOST_BYTES = 32
+"""Maximum number of bytes by which rows become longer."""
+
 MOST_REQUESTS = 32
 """Maximum number of requests of one access that are looked at."""
 
@@ -64,7 +67,7 @@ def row_padding(
         return count
 
     step = VECTOR_BYTES if by_vectors else shape.element_bytes
-    tried = {n: surplus(n) for n in range(step, BANKS * WORD_BYTES, step)}
+    tried = {n: surplus(n) for n in range(step, MOST_BYTES + 1, step)}
     best = min(tried, key=lambda n: (tried[n], n), default=0)
     conflicts = surplus(0)
     if not best or not conflicts or conflicts < LEAST_GAIN * tried[best]:

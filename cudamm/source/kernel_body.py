@@ -82,11 +82,13 @@ class TileLoop:
 
     Attributes:
         loses_rest: whether what remains of a size that is no multiple of the step is not used.
+        is_of_thread: whether each thread has steps of its own, as in `for (k = lane; k < K; k += 32)`.
     """
 
     size: str
     step: str
     loses_rest: bool = False
+    is_of_thread: bool = False
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,12 @@ class KernelBody:
                 step = translation.of(given)
                 is_whole_range = step and number.text in (*ends, f"({size} - {step.text})")
                 if step and is_whole_range and not step.text.startswith(("blockDim", "gridDim")):
-                    yield TileLoop(size, step.text)
+                    values = self.function.first_values
+                    first = values.get(variable)
+                    named = [first, *(values.get(name) for name in _names(text_of(first)))]
+                    yield TileLoop(
+                        size, step.text, is_of_thread=any("threadIdx" in text_of(v) for v in named)
+                    )
 
     def tile_widths(self, matrices: Collection[str]) -> frozenset[str]:
         """Return the sizes that are widths of tiles in the indices of three matrices.

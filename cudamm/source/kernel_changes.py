@@ -1018,10 +1018,10 @@ class _Changes:
                 edits.setdefault(site, {})[node] = f"({text_of(node)} / sizeof(*{site.array}))"
             first = next(iter(edits))
             changed = {at: _replaced(at.node, by) for at, by in edits.items()}
-            are = "are numbers" if names[1:] else "is a number"
+            are, them = ("are numbers", "them") if names[1:] else ("is a number", "it")
             likewise = f", likewise {', '.join(names[1:])}" if names[1:] else ""
             yield KernelChange(
-                f"{', '.join(names)} {are} {OF_BYTES}, and the kernel counts elements with it",
+                f"{', '.join(names)} {are} {OF_BYTES}, and the kernel counts elements with {them}",
                 f"divide by the size of an element: {first.shown(changed[first])}{likewise}",
                 first.array, *file_and_line_of(first.node),
                 tuple((at.node.start_byte, at.node.end_byte, new) for at, new in changed.items()), 2,

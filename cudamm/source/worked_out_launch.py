@@ -868,7 +868,7 @@ class _Launch:
             number = self.found.translation.of(self.found.passed(loop.step)) if passed else None
             text = number.text if number else renamed(loop.step, arguments)
             is_known = parse(text).names <= constants(self.file).keys()
-            is_needed = loop.loses_rest or loop.size not in checked
+            is_needed = loop.loses_rest or (loop.size not in checked and not loop.is_of_thread)
             if name in self.found.roles and is_known and is_needed:
                 yield self.found.role(name), text
         if checked:

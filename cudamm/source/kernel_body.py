@@ -206,7 +206,8 @@ class KernelBody:
                 if step and is_whole_range and not step.text.startswith(("blockDim", "gridDim")):
                     values = self.function.first_values
                     first = values.get(variable)
-                    named = [first, *(values.get(name) for name in _names(text_of(first)))]
+                    parts = all_of(first, "identifier") if first is not None else ()
+                    named = [first, *(values.get(text_of(part)) for part in parts)]
                     yield TileLoop(
                         size, step.text, is_of_thread=any("threadIdx" in text_of(v) for v in named)
                     )

@@ -61,7 +61,7 @@ class HostArray:
     is_numpy: bool = field(default=False, compare=False)  # whether it is certainly an array of NumPy itself
     is_row_major: bool = field(default=False, compare=False)  # whether it certainly lies row by row
     is_transposed: bool = field(default=False, compare=False)  # whether it is another array transposed
-    library: str = field(default="", compare=False)  # such as `cupy`, whose array it is; empty if not known
+    made_by: str = field(default="", compare=False)  # such as `cupy`, whose array it is; empty if not known
     is_out: bool = field(default=False, compare=False)  # whether PyCUDA's `Out` copies it from the GPU only
     view: str = field(default="", compare=False)  # such as `B.T`, if its memory is that of `B`, row by row
     elements: object = field(default=None, compare=False)  # what its copies have too; None if not known
@@ -355,7 +355,7 @@ def chosen(test: Value, then: Value, other: Value) -> Value | None:
     if isinstance(then, HostArray) and isinstance(other, HostArray):
         is_numpy, view = then.is_numpy and other.is_numpy, then.view if then.view == other.view else ""
         is_transposed = then.is_transposed and other.is_transposed
-        then = replace(then, library=then.library if then.library == other.library else "")
+        then = replace(then, made_by=then.made_by if then.made_by == other.made_by else "")
         then = replace(then, is_numpy=is_numpy, is_row_major=False, is_transposed=is_transposed, view=view)
         then.elements = None
     if isinstance(then, HostArray | HostNumber) and then.dtype != getattr(other, "dtype", then.dtype):

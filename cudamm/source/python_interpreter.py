@@ -429,7 +429,7 @@ class Interpreter:
             case (HostArray() as array, _, other) | (other, _, HostArray() as array):
                 both = other if isinstance(other, HostArray) else array
                 made = replace(array, is_zero=False, name="", dtype=common_dtype(array, other), view="")
-                made.library = array.library if array.library == both.library else ""
+                made.made_by = array.made_by if array.made_by == both.made_by else ""
                 made.is_transposed, made.elements = False, None
                 is_row_major = array.is_row_major and both.is_row_major and array.shape == both.shape
                 return replace(made, is_numpy=array.is_numpy and both.is_numpy, is_row_major=is_row_major)

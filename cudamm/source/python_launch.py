@@ -145,7 +145,7 @@ def _kind(value: Value, variables: Variables, frames: Sequence[Frame], interface
         case HostArray(view=view) if view and value.shape and len(value.shape) == 2:
             columns, rows = (number.text for number in value.shape)
             view = value.name if view.startswith(NAMELESS) and value.name else view
-            library = value.library or ("cupy" if interface == CUPY else "")
+            library = value.made_by or ("cupy" if interface == CUPY else "")
             copy = f"{view}.contiguous()" if library == "torch" else ""
             if library in ("cupy", "numpy"):
                 names = (name for name, each in frames[0].names.items() if each == Library(library))

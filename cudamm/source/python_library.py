@@ -188,7 +188,7 @@ def _array_method(owner: HostArray | Unknown, call: Call) -> Value | None:
         owner.is_zero = is_zero(call.first)
     if ("same", call.name) not in _KINDS or not isinstance(owner, HostArray):
         return owner if ("same", call.name) in _KINDS else None
-    owner = replace(_viewed(owner, call.name), library="numpy" if call.name == "get" else owner.library)
+    owner = replace(_viewed(owner, call.name), made_by="numpy" if call.name == "get" else owner.made_by)
     is_place = isinstance(call.first, KernelText) and str(call.first).startswith(("cuda", "cpu"))
     if call.name in ("float", "half", "double", "bfloat16"):  # of a tensor
         return replace(owner, dtype=dtype_of(Library(f"torch.{call.name}")))
@@ -269,9 +269,9 @@ def _array(call: Call) -> HostArray | Unknown | None:
     if {("same", name), ("real", name)} & _KINDS and isinstance(first, HostArray):
         dtype = dtype_of(Library(name)) if ("real", name) in _KINDS else _dtype(call, first.dtype)
         is_same = first.view or name in ("In", "Out", "InOut")
-        library = first.library if is_same else _library_of(call)
+        library = first.made_by if is_same else _library_of(call)
         is_numpy = first.is_numpy and _is_numpy(call)
-        first = replace(_viewed(first, name), is_numpy=is_numpy, library=library)
+        first = replace(_viewed(first, name), is_numpy=is_numpy, made_by=library)
         first.is_row_major &= "order" not in call.keywords
         is_out = name == "Out"
         return replace(first, is_zero=first.is_zero and not is_out, is_out=is_out, dtype=dtype)
@@ -291,7 +291,7 @@ def _array(call: Call) -> HostArray | Unknown | None:
         made = HostArray(dtype=_dtype(call, ""))
     else:
         return None
-    made.is_numpy, made.library = _is_numpy(call), _library_of(call)
+    made.is_numpy, made.made_by = _is_numpy(call), _library_of(call)
     return made
 
 

@@ -44,9 +44,9 @@ from cudamm.compile.program import Program, program
 from cudamm.devices.device import padded
 from cudamm.devices.observation import Fault, Observation
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe, overrun_of_variable
-from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError, UnfinishedError
+from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError, UnfinishedError, UsageError
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
-from cudamm.execution.prepare import Progress, check_user_kernels, plan_all
+from cudamm.execution.prepare import Progress, case_at, check_user_kernels, plan_all
 from cudamm.execution.usual_causes import FEW_BLOCKS
 from cudamm.execution.where_right import RightSizes, where_right
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
@@ -74,6 +74,9 @@ below this number, and at least one.
 
 REQUESTS = 4096
 """Maximum number of recorded requests of the first warp; they show the strides between its threads."""
+
+MORE_STEPS = 4
+"""Factor of K at which it is tried whether barriers between two lines are all that a loop lacks."""
 
 MOST_BARRIERS = 3
 """Maximum number of times that further missing barriers are tried."""
@@ -436,9 +439,8 @@ def _look_for_cause(
     """
     _try_barriers(checks, timeout_s)
     cut = next((m for check in checks for m in check.errors if m.cure == IN_OWN_TYPE), None)
-    for check in (
-        checks if cut is not None else ()
-    ):  # at a small size, it may not be seen that numbers are cut
+    for check in checks:
+        # A small product may not show that numbers are cut.
         if cut is not None and check.errors and all(m.kind == "wrong-result" for m in check.errors):
             check.errors, check.is_explained = [dataclasses.replace(cut, sizes=(check.size,))], False
     failed = {
@@ -499,7 +501,7 @@ def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:
         if cured[-1]:
             check.errors, check.is_explained = races, False
             better = better or _at_end_of_loop(case, races, timeout_s)
-    for check, _ in lacking if better is not None else ():
+    for check, _ in lacking:
         if better is not None and all(m.barrier for m in check.errors):
             check.errors = [dataclasses.replace(better, sizes=(check.size,))]
     if cured and not any(is_cured or is_cured is None for is_cured in cured):
@@ -512,12 +514,17 @@ def _at_end_of_loop(case: Case, races: Sequence[Mistake], timeout_s: float) -> M
 
     So it is with two buffers, of which each step reads one and writes the other.
     """
+    # The barriers between the lines may be enough for two steps of the loop.
+    m, n, k = case.problem.shape.extents
+    try:
+        case = case_at(case, Shape(m, n, MORE_STEPS * k))
+    except (KernelError, UsageError):
+        return None
     lines = [line for race in races for line in race.barrier_lines]
     places = {(*race.barrier_lines, race.barrier in (AFTER_READING, "before reading")) for race in races}
     end = {(max(lines), min(lines), True)}
-    if any(m.warp_barrier for m in races) or _is_enough(case, places, timeout_s):
-        return None
-    if not _is_enough(case, end, timeout_s):
+    is_of_warp = any(race.warp_barrier for race in races)
+    if is_of_warp or _is_enough(case, places, timeout_s) or not _is_enough(case, end, timeout_s):
         return None
     cure = f"put __syncthreads() at the end of the loop's body, after line {max(lines)}"
     return dataclasses.replace(without_cure(races[0]), cure=cure, needs_barrier=True)
@@ -525,17 +532,30 @@ def _at_end_of_loop(case: Case, races: Sequence[Mistake], timeout_s: float) -> M
 
 def _is_enough(case: Case, places: set[tuple[int, int, bool]], timeout_s: float) -> bool:
     """Return whether barriers at some places leave no mistake, and give the right product."""
-    text = with_barriers(case.program.text, case.variant.method.path.name, places, is_innermost=False)
-    if text is None:
-        return False
-    source = dataclasses.replace(case.program, text=text)
     try:
-        changed = dataclasses.replace(case, program=source, compiled=compile_for_host(source))
-        assert changed.launch is not None  # noqa: S101 - the case was launched before
-        seen = _observed(changed, changed.launch, timeout_s)
+        tried = _with_barriers(case, places, timeout_s, is_innermost=False)
     except KernelError:
         return False
-    return not errors_of(seen, None, source, changed.launch, str(case.problem.shape)) and is_right(changed)
+    return tried is not None and not tried[1] and is_right(tried[0])
+
+
+def _with_barriers(
+    case: Case, places: set[tuple[int, int, bool]], timeout_s: float, *, is_innermost: bool
+) -> tuple[Case, list[Mistake]] | None:
+    """Return a case with further barriers, and its mistakes; None if there is no place for one of them.
+
+    Raises:
+        KernelError: a barrier cannot be where it is put.
+    """
+    name = case.variant.method.path.name
+    text = with_barriers(case.program.text, name, places, is_innermost=is_innermost)
+    if text is None:
+        return None
+    source = dataclasses.replace(case.program, text=text)
+    changed = dataclasses.replace(case, program=source, compiled=compile_for_host(source))
+    assert changed.launch is not None  # noqa: S101 - the case was launched before
+    seen = _observed(changed, changed.launch, timeout_s)
+    return changed, errors_of(seen, None, source, changed.launch, str(case.problem.shape))
 
 
 def _are_all_barriers(case: Case, races: Sequence[Mistake], timeout_s: float) -> bool | None:
@@ -560,7 +580,6 @@ def _is_right_with_barriers(
         KernelError: a barrier cannot be where it is put.
     """
     places: set[tuple[int, int, bool]] = set()
-    name = case.variant.method.path.name
     for _ in range(MOST_BARRIERS):
         missing = {(*m.barrier_lines, m.barrier in (AFTER_READING, "before reading")) for m in races}
         if missing <= places:  # the end of the loop may lack one too
@@ -568,14 +587,10 @@ def _is_right_with_barriers(
         if missing <= places:
             break
         places |= missing
-        text = with_barriers(case.program.text, name, places, is_innermost=is_innermost)
-        if text is None:
+        tried = _with_barriers(case, places, timeout_s, is_innermost=is_innermost)
+        if tried is None:
             return None
-        source = dataclasses.replace(case.program, text=text)
-        changed = dataclasses.replace(case, program=source, compiled=compile_for_host(source))
-        assert changed.launch is not None  # noqa: S101 - the case was launched before
-        seen = _observed(changed, changed.launch, timeout_s)
-        found = errors_of(seen, None, source, changed.launch, str(case.problem.shape))
+        changed, found = tried
         if not found:
             return is_right(changed)
         races = [mistake for mistake in found if mistake.barrier]
@@ -646,8 +661,11 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
     if verdict.correct:
         mistakes = _with_effect(mistakes)
     races = [mistake for mistake in mistakes if mistake.barrier]
-    if races and _are_all_barriers(case, races, timeout_s) is False:
+    are_all = _are_all_barriers(case, races, timeout_s) if races else None
+    if are_all is False:
         mistakes = [without_cure(m) if m.barrier else m for m in mistakes]
+    elif are_all and (better := _at_end_of_loop(case, races, timeout_s)) is not None:
+        mistakes = [better]
     cause, multiple = proven_cause([case] if may_follow_from_another(mistakes, case.program) else [])
     if cause is not None:
         place = f" ({cause.file or case.variant.method.path.name}:{cause.line})" if cause.line else ""

@@ -225,19 +225,27 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
     shapes += [Shape(*(3 * e - missing,) * 3) for e in edges]
     found: list[Case] = []
     for shape in shapes:
-        problem = dataclasses.replace(case.problem, shape=shape)
-        try:
-            launch = plan(case.variant, shape, problem.element, problem.scale)
-            text = program(case.variant, problem.element, case.fmad, shape)
-        except (KernelError, UsageError):
-            continue  # the variant does not take this size, or its grid would be empty
-        sizes = dataclasses.astuple(launch.shape)
-        is_ragged = shape == launch.shape or not missing
+        planned = _planned_at(case, shape)
+        if planned is None or planned.launch is None:
+            continue
+        sizes = dataclasses.astuple(planned.launch.shape)
+        is_ragged = shape == planned.launch.shape or not missing
         is_usual = len(set(sizes)) == 3 or shape in shapes[-len(edges) :]
         if is_ragged and math.prod(sizes) <= MOST_WORK and is_usual:
-            found.append(dataclasses.replace(case, problem=problem, launch=launch, program=text))
+            found.append(planned)
     several = (of for of in found if of.launch is not None and min(of.launch.grid[:2]) > 1)
     return next(several, found[0] if found else None)
+
+
+def _planned_at(case: Case, shape: Shape) -> Case | None:
+    """Return a case at another shape, not compiled; None if it cannot be launched at that."""
+    problem = dataclasses.replace(case.problem, shape=shape)
+    try:
+        launch = plan(case.variant, shape, problem.element, problem.scale)
+        text = program(case.variant, problem.element, case.fmad, shape)
+    except (KernelError, UsageError):
+        return None
+    return dataclasses.replace(case, problem=problem, launch=launch, program=text)
 
 
 def is_right(case: Case) -> bool:
@@ -356,19 +364,13 @@ def _of_coarse_grid(case: Case, edge: int) -> ProvenCause | None:
         if factor <= 1 or extent > LARGEST_COARSE_EDGE:
             continue
         for shape in (Shape(extent, extent, extent), Shape(extent, 2 * extent, edge)):
-            problem = dataclasses.replace(case.problem, shape=shape)
-            try:
-                launch = plan(case.variant, shape, problem.element, problem.scale)
-                source = program(case.variant, problem.element, case.fmad, shape)
-            except (KernelError, UsageError):
-                continue
-            if launch.shape == shape:
-                tried = dataclasses.replace(case, problem=problem, launch=launch, program=source)
+            tried = _planned_at(case, shape)
+            if tried is not None and tried.launch is not None and tried.launch.shape == shape:
                 of_grid = functools.partial(_divided_grids, name=name, factor=factor, multiple=edge * factor)
                 try:
                     return _of_launch(tried, of_grid)
                 finally:
-                    problem.release()
+                    tried.problem.release()
     return None
 
 
@@ -814,19 +816,14 @@ def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
     """
     rounded = [change for change in _changes_of(ragged) if change.mistake.startswith(TILES_ROUNDED_DOWN)]
     m, n, k = ragged.problem.shape.extents
-    problem = dataclasses.replace(ragged.problem, shape=Shape(m, n, -(-k // edge) * edge))
-    try:
-        launch = plan(ragged.variant, problem.shape, problem.element, problem.scale)
-        text = program(ragged.variant, problem.element, ragged.fmad, problem.shape)
-    except (KernelError, UsageError):
+    whole = _planned_at(ragged, Shape(m, n, -(-k // edge) * edge))
+    if len({change.edits for change in rounded}) != 1 or whole is None or whole.launch is None:
         return None
-    whole = dataclasses.replace(ragged, problem=problem, launch=launch, program=text)
-    is_of_k = len({change.edits for change in rounded}) == 1 and launch.shape == problem.shape
     try:
-        if not (is_of_k and is_right(whole)):
+        if whole.launch.shape != whole.problem.shape or not is_right(whole):
             return None
     finally:
-        problem.release()
+        whole.problem.release()
     change, source = rounded[0], ragged.program
     file = "" if change.file == source.method.path.name else change.file
     cure = f"{change.cure}, and load 0 where k is not less than K"
@@ -902,21 +899,18 @@ def _is_right_at_other_sizes(cause: ProvenCause, case: Case, *, ragged: bool = F
 
 def _is_right_at(cause: ProvenCause, case: Case, shape: Shape) -> bool:
     """Return whether the changed kernel is right and has no fault at a shape; True if it is not for that."""
-    problem = dataclasses.replace(case.problem, shape=shape)
-    try:
-        launch = plan(case.variant, shape, problem.element, problem.scale)
-        text = program(case.variant, problem.element, case.fmad, shape)
-    except (KernelError, UsageError):
+    planned = _planned_at(case, shape)
+    if planned is None or planned.launch is None or planned.launch.shape != shape:
         return True
-    if text != case.program or launch.shape != shape:
+    if planned.program != case.program:
         return True
     try:
-        changed = cause.applied(dataclasses.replace(case, problem=problem, launch=launch))
+        changed = cause.applied(planned)
         return is_right(changed) and _has_no_fault(changed)
     except KernelError:
         return False
     finally:
-        problem.release()
+        planned.problem.release()
 
 
 def _has_no_fault(case: Case) -> bool:

@@ -86,7 +86,7 @@ ORDER_SEEN = "the result depends on the order in which threads run"
 ORDER_MATTERS = f"{ORDER_SEEN}: the kernel has a race"
 """Cause of two products that differ, before the race is known."""
 
-FIRST_LAUNCH_ONLY = "the product is right at the first launch only"
+FIRST_LAUNCH_ONLY = "right on the first launch only"
 """Beginning of the cause of products that are wrong because a kernel leaves a value for its next launch."""
 
 RIGHT_AT_FIRST = "right with the first inputs, and wrong with others"

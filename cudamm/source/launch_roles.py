@@ -32,7 +32,7 @@ from cudamm.source.matrix_roles import (
 )
 from cudamm.source.parsed_source import all_of, text_of
 from cudamm.source.passed_arguments import passed_by
-from cudamm.source.passed_shapes import TENSOR_SIZE, PassedShapes
+from cudamm.source.passed_shapes import PRODUCT_OF_FACTORS, TENSOR_SIZE, PassedShapes
 from cudamm.source.program_values import callers_of, own_value, template_parameters
 from cudamm.source.simplified_expression import ROLES, simplified
 from cudamm.source.wmma_use import WmmaUse, wmma_use
@@ -48,9 +48,6 @@ _CERTAIN = 100
 
 _LARGEST_ELEMENT = 16
 """Largest number in the size of memory that may be an element's size in bytes, not an extent."""
-
-_FACTORS = re.compile(r"\(*(?:\w+|sizeof\(element\))(?:\)* \* \(*(?:\w+|sizeof\(element\)))+\)*")
-"""A product of names and numbers."""
 
 _QUOTIENT = re.compile(r"N // (\w+)|ceil\(N / (\w+)\)")
 _VECTOR = re.compile(r"\b(?:float|double|u?(?:char|short|int|long)|(?:__)?half|__nv_bfloat16)([234])\b")
@@ -566,7 +563,7 @@ class LaunchRoles:
                 names = parse(number.text).names if number else frozenset[str]()
                 if number and name in names:
                     product = evaluated({"it": parse(number.text)}, dict.fromkeys(names, 1)).get("it", 0)
-                    is_product = _FACTORS.fullmatch(number.text) is not None and c_type in BYTES
+                    is_product = PRODUCT_OF_FACTORS.fullmatch(number.text) is not None and c_type in BYTES
                     widths.add(str(product // BYTES[c_type]) if is_product else "")
         is_used = widths <= {*_VECTOR.findall(text_of(self.kernel.node))}
         return widths.pop() if len(widths) == 1 and is_used else ""
@@ -860,7 +857,7 @@ class LaunchRoles:
                 here = [
                     name if function is self.function else self._name_here(name, function) for name in names
                 ]
-                is_product = number is not None and _FACTORS.fullmatch(number.text) is not None
+                is_product = number is not None and PRODUCT_OF_FACTORS.fullmatch(number.text) is not None
                 extents[letter].add(frozenset(here if is_product else ()))
                 if number and any(int(n) > _LARGEST_ELEMENT for n in re.findall(r"\b\d+\b", number.text)):
                     self._has_number_as_extent = True

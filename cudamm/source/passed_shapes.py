@@ -25,7 +25,9 @@ from cudamm.source.program_values import callers_of, own_number, own_value
 TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
 """The flat name of `A.size(0)` and `A.sizes()[0]`, with the tensor and the dimension."""
 
-_PRODUCT = re.compile(r"\(*(?:\w+|sizeof\(element\))(?:\)* \* \(*(?:\w+|sizeof\(element\)))+\)*")
+PRODUCT_OF_FACTORS = re.compile(r"\(*(?:\w+|sizeof\(element\))(?:\)* \* \(*(?:\w+|sizeof\(element\)))+\)*")
+"""A product of names and numbers."""
+
 _IN_ORDER = re.compile(r"\w+ \* \w+ \* sizeof\(float\)")
 """The size of a Python program's array that lies row by row, as `python_launch.py` writes it."""
 
@@ -188,7 +190,7 @@ class PassedShapes:
             is_here = function is self.function
             kept = frozenset(self._passed_sizes if is_here else ())
             number = Translation(self.file, function, kept, keeps_leaves=True).of(size)
-            product = number.text if number and _PRODUCT.fullmatch(number.text) else ""
+            product = number.text if number and PRODUCT_OF_FACTORS.fullmatch(number.text) else ""
             factors = [each for each in re.findall(r"sizeof\(element\)|\w+", product) if "(" not in each]
             if len(factors) == 3 and factors[-1] in _SIZES_OF_ELEMENTS:
                 factors.pop()

@@ -52,7 +52,7 @@ from cudamm.execution.where_right import RightSizes, where_right
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import UNSCALED, Problem, Shape
-from cudamm.kernels.usual_sizes import own_size_not_run
+from cudamm.kernels.usual_sizes import BATCH_NOT_RUN, own_size_not_run
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
 from cudamm.source.c_text import dynamic_arrays_in
 from cudamm.source.kernel_changes import with_barriers
@@ -98,7 +98,7 @@ class CheckResult:
         sanitizer: verdicts of compute-sanitizer; empty if it was not run.
         remark: what the check could not decide, in a sentence; empty if it decided everything.
         right_where: the sizes at which a kernel that is wrong at others is right, in words; empty if unknown.
-        untried: element types and the program's own size, in words, as far as they were not checked.
+        untried: element types, products of a batch and the program's own size, in words, if not checked.
     """
 
     method: str
@@ -772,7 +772,8 @@ def _untried(variant: Variant, dtype: str, checks: Sequence[_SizeCheck]) -> tupl
         return ()
     others = [name for name in variant.method.element_types if name != dtype]
     types = [f"other types: {', '.join(others)} (--dtype)"] if others else []
-    return (*types, *own_size_not_run(variant, [check.problem.shape.extents for check in checks]))
+    products = [BATCH_NOT_RUN] if variant.method.is_one_of_batch else []
+    return (*products, *types, *own_size_not_run(variant, [check.problem.shape.extents for check in checks]))
 
 
 def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> RightSizes | None:

@@ -1008,7 +1008,9 @@ def proven(seen: Mistake, cause: ProvenCause, program: Program, *, is_explained:
     file = cause.file or program.method.path.name
     text = program.line_text(cause.line, cause.file)
     is_explained = is_explained or seen.message.startswith(cause.mistake)
-    message = seen.message if is_explained else f"{cause.mistake}; {seen.message}"
+    # The size at which a cause was tried is not the one at which the mistake was seen first.
+    at = f"at {seen.sizes[0]}, " if seen.sizes and "tried at" in cause.mistake else ""
+    message = seen.message if is_explained else f"{cause.mistake}; {at}{seen.message}"
     if cause.is_of_first_launch:
         message = cause.mistake
     message = message.replace(f": {WRONG_TERM}", "")  # the proven cause is another

@@ -46,20 +46,37 @@ def chosen_architectures(
             if not (every and to_compile and not _can_compile(architecture)):
                 found[_sized(architecture, multiprocessors)] = None
     architectures = list(found)
+    note = ""
     if to_compile:
-        from cudamm.compile.nvcc_compiler import check_architecture
-
-        for architecture in architectures:
-            try:
-                check_architecture(architecture.name)
-            except NoDeviceError as error:
-                raise NoDeviceError(
-                    f"{error}; --threads, --registers and --shared need no compiler"
-                ) from None
+        architectures, note = _that_compile(architectures)
     shown = ", ".join(map(str, architectures))
-    note = "" if names else f"{missing}, so results are for {shown}; choose another with --arch"
+    if not names:
+        note = f"{missing}, so results are for {shown}; choose another with --arch"
     info = DeviceInfo("architecture", ",".join(a.name for a in architectures), shown, note=note)
     return architectures, info
+
+
+def _that_compile(architectures: Sequence[Architecture]) -> tuple[list[Architecture], str]:
+    """Return the architectures for which nvcc compiles, and a remark on the others, which is empty for none.
+
+    Raises:
+        NoDeviceError: there is no nvcc, or it compiles for none of them.
+    """
+    from cudamm.compile.nvcc_compiler import check_architecture
+
+    refused: dict[Architecture, str] = {}
+    for architecture in architectures:
+        try:
+            check_architecture(architecture.name)
+        except NoDeviceError as error:
+            refused[architecture] = str(error)
+    advice = "--threads, --registers and --shared need no compiler"
+    left = [architecture for architecture in architectures if architecture not in refused]
+    if not left:
+        architecture, reason = next(iter(refused.items()))
+        raise NoDeviceError(f"{architecture}: {reason}; {advice}")
+    others = ", ".join(map(str, refused))
+    return left, f"left out: {others}, for which nvcc cannot compile; {advice}" if others else ""
 
 
 def _can_compile(architecture: Architecture) -> bool:

@@ -91,6 +91,7 @@ class LaunchRoles:
         in_kernel: the host code's name for what the kernel calls a size.
         same: the variable that a member of a struct has its value from.
         batches: names of numbers of products, such as `batch` in `batch * M * N`.
+        counted_products: the number of products if the launch says it as a number; empty if it does not.
         literal_sizes: names for the sizes that the launch passes as numbers, by the kernel's parameter.
         scratch: the pointers beside A, B and C, to which the kernel only writes.
         divisors: the 4 of `K / 4`, by the kernel's parameter that is a size divided by it.
@@ -109,6 +110,7 @@ class LaunchRoles:
         self.in_kernel: dict[str, str] = {}
         self.same: dict[str, str] = {}
         self.batches: set[str] = set()
+        self.counted_products = ""
         self.literal_sizes: dict[str, str] = {}
         self.scratch: frozenset[str] = frozenset()
         self.divisors: dict[str, str] = {}
@@ -666,13 +668,18 @@ class LaunchRoles:
         known = self.roles.keys() | constants(self.file).keys()
         if layers.isidentifier() and layers not in known and not self.own_size(layers):
             self.batches = {*self.batches, layers}
-        if layers.isidentifier() and {
+        allocated = {
             letter
             for parameter, letter in self.letters.items()
             for _, size in allocations(self.file, self.function, first_name(self.passed(parameter)))
-            if re.search(rf"\b{layers}\b", text_of(size))
-        } == {"C"}:
+            if layers.isalnum() and re.search(rf"\b{layers}\b", text_of(size))
+        }
+        if layers.isidentifier() and allocated == {"C"}:
             raise NoProduct(f"{self.kernel.name} writes {layers} partial matrices, which another kernel adds")
+        # `4 * M * K` may be the size of an array in bytes.
+        is_in_index = any(name.endswith("_z") for name in self._varying_in_result())
+        if layers.isdigit() and layers != "1" and len(allocated) > 1 and is_in_index:
+            self.counted_products = layers
 
     @functools.cached_property
     def used_constants(self) -> frozenset[str]:

@@ -84,6 +84,7 @@ class WorkedOutLaunch:
         conflict_fields: the fields of a header, each of which replaces what is wrong.
         copies_back_only: whether a Python program passes C by PyCUDA's `Out`: C is not copied to the GPU.
         swapped: why A and B are certainly passed in the wrong order; empty if they are not.
+        is_one_of_batch: whether the program multiplies several pairs of matrices; the fields launch one.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -102,6 +103,7 @@ class WorkedOutLaunch:
     conflict_place: str = ""
     conflict_fields: tuple[str, ...] = ()
     swapped: str = ""
+    is_one_of_batch: bool = False
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -236,6 +238,7 @@ class _Launch:
         self.grid: list[str] = []  # its extents
         self.plain_grid: list[str] = []  # the same as the program computes them
         self.rounded_down: list[str] = []  # those of them that lose a part of the matrices
+        self.is_one_of_batch = False
         self.assumed: dict[str, str] = {}  # in words, by the name that it concerns
         self.unknown = ""  # what is between `<<<` and `>>>`, in words
         self.cleared_by: Node | None = None  # the cudaMemset of C
@@ -285,6 +288,7 @@ class _Launch:
             else (),
             conflict_place=place_of(self.cleared_by) if self.zeros_mistake and self.cleared_by else "",
             swapped=self._swapped_matrices(),
+            is_one_of_batch=self.is_one_of_batch,
         )
 
     def _swapped_matrices(self) -> str:
@@ -535,6 +539,7 @@ class _Launch:
         names |= dict.fromkeys(self.found.batches, "1")
         for name in self.found.batches & parse(number.text).names:
             self.assumed[name] = f"{self._in_file(name)} = 1: cudamm multiplies two matrices"
+            self.is_one_of_batch = True
         known = {*names, *constants(self.file), "element"}
         for name in sorted(parse(number.text).names - known):
             of_tensor = self.found.role_of_tensor_size(name)
@@ -708,7 +713,13 @@ class _Launch:
         numbers = self.found.translation.extents(node)
         if not numbers:
             raise UnknownLaunch(f"{key}: {text_of(node)} is no arithmetic that cudamm reads")
-        return [self._text(number, f"{key}: {text_of(node)}") for number in numbers]
+        texts = [self._text(number, f"{key}: {text_of(node)}") for number in numbers]
+        products = self.found.counted_products
+        if products and key == "grid":
+            texts[2] = "1"
+            self.assumed[products] = f"1 of {products} products: cudamm multiplies two matrices"
+            self.is_one_of_batch = True
+        return texts
 
     def _size_of_other_type(self, shared: Node) -> str:
         """Return the size of the type in `shared`, such as 2 for `sizeof(half)`, if the kernel lacks it."""

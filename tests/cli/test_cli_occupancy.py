@@ -310,6 +310,10 @@ def test_architectures_are_limited_to_those_that_nvcc_supports(run, monkeypatch,
     rows = run("occupancy --arch sm_90 --arch all --arch 9.0 -m tiled --block 32 --json -").records
     assert [row["arch"] for row in rows] == ["sm_90", "sm_80"]
     run("occupancy --arch sm_70 -m tiled").refused(3, "for sm_70, only for sm_80, sm_90", "--threads")
+    run("occupancy --gpu v100,p100 -m tiled").refused(3, "sm_70 (Tesla V100, 80 SMs): nvcc", "only for sm_80")
+    ended = run("occupancy --gpu v100,a100 -m tiled --block 32")
+    assert ended.status == 0 and "Occupancy on sm_80 (A100" in ended.stdout
+    assert "left out: sm_70 (Tesla V100, 80 SMs), for which nvcc cannot compile" in ended.stderr
     assert run("occupancy --arch sm_70 --threads 64").status == 0
 
 

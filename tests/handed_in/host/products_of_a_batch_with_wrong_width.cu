@@ -1,0 +1,21 @@
+// Products of a batch, whose kernel reads y with the row length of x.
+__global__ void batched(const float *x, const float *y, float *z, int rows, int cols, int inner) {
+    x += blockIdx.z * rows * inner;
+    y += blockIdx.z * inner * cols;
+    z += blockIdx.z * rows * cols;
+    int r = blockIdx.y * blockDim.y + threadIdx.y, c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows || c >= cols) return;
+    float sum = 0.0f;
+    for (int i = 0; i < inner; ++i) sum += x[r * inner + i] * y[i * inner + c];
+    z[r * cols + c] = sum;
+}
+
+int main() {
+    const int count = 8, rows = 72, cols = 50, inner = 40;
+    float *x, *y, *z;
+    cudaMalloc(&x, count * rows * inner * sizeof(float));
+    cudaMalloc(&y, count * inner * cols * sizeof(float));
+    cudaMalloc(&z, count * rows * cols * sizeof(float));
+    batched<<<dim3((cols + 31) / 32, (rows + 7) / 8, count), dim3(32, 8)>>>(x, y, z, rows, cols, inner);
+    cudaDeviceSynchronize();
+}

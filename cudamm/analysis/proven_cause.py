@@ -37,11 +37,11 @@ from cudamm.kernels.usual_sizes import are_square_only
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.expression import MOST_THREADS, parse
 from cudamm.source.kernel_changes import (
+    ENDS_TOO_EARLY,
     NO_ZERO,
     OF_BYTES,
     ONCE_TOO_OFTEN,
     SELECTED,
-    TILES_ROUNDED_DOWN,
     TWO_INDICES,
     TWO_VARIABLES,
     WRONG_SIZE,
@@ -807,14 +807,14 @@ def _changes_of(case: Case) -> list[KernelChange]:
 
 
 def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
-    """Return a number of tiles along K that is rounded down, of a kernel that checks the other bounds.
+    """Return a number of tiles, or a part of K, that is rounded down, of a kernel that checks other bounds.
 
-    With one tile more, it would access A and B beyond K: the cure needs a check too.
+    Rounded up, it would access A and B beyond K: the cure needs a check too.
 
     Args:
         edge: the kernel is right if K is a multiple of this number, as it is at other sizes.
     """
-    rounded = [change for change in _changes_of(ragged) if change.mistake.startswith(TILES_ROUNDED_DOWN)]
+    rounded = [change for change in _changes_of(ragged) if change.mistake.startswith(ENDS_TOO_EARLY)]
     m, n, k = ragged.problem.shape.extents
     whole = _planned_at(ragged, Shape(m, n, -(-k // edge) * edge))
     if len({change.edits for change in rounded}) != 1 or whole is None or whole.launch is None:
@@ -826,7 +826,7 @@ def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
         whole.problem.release()
     change, source = rounded[0], ragged.program
     file = "" if change.file == source.method.path.name else change.file
-    cure = f"{change.cure}, and load 0 where k is not less than K"
+    cure = f"{change.cure}, and load or add 0 where k is not less than K"
     return ProvenCause(change.mistake, cure, "", file, change.line, multiple=edge)
 
 

@@ -32,8 +32,8 @@ MOST_TILES = 6
 NO_ZERO = "no 0 is written"
 """Beginning of the mistake of a tile whose elements beyond the matrix are never written."""
 
-TILES_ROUNDED_DOWN = "the sums end too early, as the number of tiles is rounded down"
-"""Beginning of the mistake of a loop over `K / TILE` tiles."""
+ENDS_TOO_EARLY = "the sums end too early, as"
+"""Beginning of the mistake of a loop over `K / TILE` tiles, or over a part of K."""
 
 OF_BYTES = "of bytes"
 """Part of the mistake of a number of bytes that is used as one of elements."""
@@ -500,7 +500,7 @@ class _Changes:
         declared = self._declared.get(name)
         return name in self._pointers or (
             declared is not None
-            and re.search(rf"\*\s*(?:const\s+)?{re.escape(name)}\b", text_of(declared)) is not None
+            and any(declared_name(node) == name for node in all_of(declared, "pointer_declarator"))
         )
 
     def _tile_extents(self) -> list[str]:
@@ -746,7 +746,7 @@ class _Changes:
             is_tile = right in self._tiles or right.isdigit()
             if _sign(node) == "/" and left in self._sizes and is_tile:
                 new = _replaced(site.node, {node: f"({left} + {right} - 1) / {right}"})
-                mistake = TILES_ROUNDED_DOWN
+                mistake = f"{ENDS_TOO_EARLY} {left} / {right} is rounded down"
                 yield dataclasses.replace(self._change(site, new, mistake, 1), is_condition=True)
         if site.kind == "condition" and site.node.parent and site.node.parent.type == "for_statement":
             limit = site.node.child_by_field_name("right")

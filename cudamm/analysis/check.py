@@ -248,13 +248,16 @@ def check_all(
         groups.setdefault((check.variant, check.problem.element.name), []).append(check)
     counter = itertools.count()
     for (variant, dtype), group in groups.items():
-        for check in group:
+        for check in sorted(group, key=lambda check: check.problem.scale != UNSCALED):
             progress(f"checking {variant} at {check.size} {dtype}", next(counter), len(cases))
             hung = next(
                 (c for c in group if c.hung and hangs_too(c.problem.shape, check.problem.shape)), None
             )
+            is_scaled = check.problem.scale != UNSCALED
             if hung is not None:
                 check.skipped = f"not run: it hung at {hung.size}"
+            elif is_scaled and any(c.errors for c in group if c.problem.scale == UNSCALED):
+                check.skipped = "not run with the program's alpha and beta: it is wrong with 1 and 0"
             elif check.case is not None:
                 check.case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
                 _check_size(executor, check.case, limit, check, timeout_s, advises)
@@ -811,7 +814,9 @@ def _explain_by_requirement(checks: Sequence[_SizeCheck], right: RightSizes) -> 
 def _remark(observation: Observation, case: Case) -> str:
     """Return a remark on a kernel that reads C and was verified with β = 0; empty for any other."""
     method = case.variant.method
-    if not observation.reads_of_output or case.problem.scale.beta or method.adds_to_zeros:
+    beta_of_program = method.program_scale[1] if method.program_scale else 0.0
+    is_verified = case.problem.scale.beta or beta_of_program  # which is taken at one size
+    if not observation.reads_of_output or is_verified or method.adds_to_zeros:
         return ""
     line = observation.reads_of_output[0].line
     place = f"line {line} of {method.path.name}" if line else method.path.name

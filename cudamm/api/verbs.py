@@ -53,7 +53,7 @@ from cudamm.devices.find_device import host
 from cudamm.execution.prepare import Progress
 from cudamm.execution.worker_executor import WorkerExecutor
 from cudamm.kernels.architecture import find_architecture
-from cudamm.kernels.chosen_cases import cases_of_supported_types
+from cudamm.kernels.chosen_cases import cases_of_supported_types, scale_of
 from cudamm.kernels.input_kinds import NOT_VERIFIED, named_kind
 from cudamm.kernels.usual_sizes import own_sizes_not_run, usual_sizes
 from cudamm.occupancy.occupancy_questions import Questions
@@ -186,8 +186,8 @@ def verify(
     fmad: bool = True,
     seed: int = 0,
     inputs: str = "",
-    alpha: float = 1.0,
-    beta: float = 0.0,
+    alpha: float | None = None,
+    beta: float | None = None,
     allow_precision: str = "",
     timeout_s: float | None = None,
     progress: Progress | None = None,
@@ -205,7 +205,8 @@ def verify(
         n, shape: as for `bench`. Without both awkward shapes from 1x1x1 on, as `cudamm verify` chooses them.
         dtype: as for `bench`; if it is not given, every type that a method has.
         alpha, beta: values of the arguments `alpha` and `beta` of a kernel that computes alpha A B + beta C;
-            unless beta is 0, C is random before each launch.
+            unless beta is 0, C is random before each launch. Without both, 1 and 0; and at one of several
+            sizes those of a user's program.
 
     Raises:
         UsageError: the request is wrong, such as an unknown method or an impossible size.
@@ -216,9 +217,9 @@ def verify(
     variants = known_variants(chosen)
     own_sizes = own_sizes_not_run(variants, sizes)
     sizes = sizes or usual_sizes(variants)
-    scale = (
-        real("alpha", alpha, MOST_SCALE, negative=True),
-        real("beta", beta, MOST_SCALE, negative=True),
+    scale = scale_of(
+        None if alpha is None else real("alpha", alpha, MOST_SCALE, negative=True),
+        None if beta is None else real("beta", beta, MOST_SCALE, negative=True),
     )
     wanted, left_out = cases_of_supported_types(
         variants, chosen.is_named, sizes, dtypes, seed, all_types=True, scale=scale,

@@ -27,7 +27,7 @@ def asked_cases(
     *,
     quiet: bool = False,
     all_types: bool = False,
-    scale: tuple[float, float] = (1.0, 0.0),
+    scale: tuple[float, float] | None = (1.0, 0.0),
     allowed_precision: LowerPrecision = "",
     inputs: AnyKind = "",
 ) -> Cases:
@@ -38,7 +38,7 @@ def asked_cases(
     Args:
         is_named: returns whether a method is named itself, so that it may not be left out.
         all_types: if no element type is named, take all types of each method instead of one.
-        scale: α and β of α A B + β C.
+        scale: as for `cases`.
         allowed_precision: a format to which kernels may round.
         inputs: kind of the random inputs.
 

@@ -59,8 +59,8 @@ def check_command(
     tool: str | None,
     fmad: bool,
     seed: int,
-    alpha: float,
-    beta: float,
+    alpha: float | None,
+    beta: float | None,
     device_spec: str,
     timeout_s: float | None,
     outputs: OutputOptions,
@@ -91,7 +91,7 @@ def check_command(
     from cudamm.cli.session import Session
     from cudamm.execution.worker_executor import TIMEOUT_S, WorkerExecutor
     from cudamm.kernels.architecture import find_architecture
-    from cudamm.kernels.chosen_cases import kernels_of
+    from cudamm.kernels.chosen_cases import kernels_of, scale_of
     from cudamm.output import check_text
     from cudamm.tuning.fitted_cases import fitted
     from cudamm.tuning.place import on_host
@@ -107,7 +107,7 @@ def check_command(
         dtypes,
         seed,
         quiet=outputs.quiet,
-        scale=(alpha, beta),
+        scale=scale_of(alpha, beta),
     )
     with contextlib.ExitStack() as closing:
         sanitize = None if tool is None else _sanitizer(device_spec, timeout_s or TIMEOUT_S, fmad, closing)

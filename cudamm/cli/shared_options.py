@@ -294,11 +294,13 @@ inputs_option = option(
 )  # fmt: skip
 scale_options = (
     option(
-        "--alpha", type=DecimalNumber(-MOST_SCALE, MOST_SCALE), default=1.0, metavar="NUMBER",
+        "--alpha", type=DecimalNumber(-MOST_SCALE, MOST_SCALE), default=None, metavar="NUMBER",
+        show_default="1; at one size the program's",
         help="Value of the argument alpha: C has to be alpha A B + beta C.",
     ),
     option(
-        "--beta", type=DecimalNumber(-MOST_SCALE, MOST_SCALE), default=0.0, metavar="NUMBER",
+        "--beta", type=DecimalNumber(-MOST_SCALE, MOST_SCALE), default=None, metavar="NUMBER",
+        show_default="0; at one size the program's",
         help="Value of the argument beta; unless it is 0, C is random before each launch.",
     ),
 )  # fmt: skip

@@ -51,8 +51,8 @@ def verify_command(
     fmad: bool,
     seed: int,
     inputs: AnyKind,
-    alpha: float,
-    beta: float,
+    alpha: float | None,
+    beta: float | None,
     allowed_precision: LowerPrecision,
     device_spec: str,
     timeout_s: float | None,
@@ -76,6 +76,7 @@ def verify_command(
     from cudamm.benchmark.verify import is_success, remarks_on, verify_all
     from cudamm.cli.asked_cases import asked_cases
     from cudamm.cli.session import LiveSession
+    from cudamm.kernels.chosen_cases import scale_of
     from cudamm.output import verify_table as tables
     from cudamm.tuning.fitted_cases import fitted_to
 
@@ -88,7 +89,7 @@ def verify_command(
         seed,
         quiet=outputs.quiet,
         all_types=True,
-        scale=(alpha, beta),
+        scale=scale_of(alpha, beta),
         allowed_precision=allowed_precision,
         inputs=inputs,
     )

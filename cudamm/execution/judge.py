@@ -12,7 +12,13 @@ from cudamm.devices.device import SHARED, UNSET_LOCALS, DamagedMemoryError, Run,
 from cudamm.errors import KernelError
 from cudamm.execution.case import ORDER_MATTERS, Verdict
 from cudamm.execution.precision_judge import lower_precision_of
-from cudamm.execution.usual_causes import ONLY_ZEROS, missing_terms, unwritten_part, usual_cause
+from cudamm.execution.usual_causes import (
+    ONLY_ZEROS,
+    missing_terms,
+    other_factors,
+    unwritten_part,
+    usual_cause,
+)
 from cudamm.execution.wrong_result import (
     ADDS_TO_OUTPUT,
     NOT_COPIED,
@@ -163,6 +169,8 @@ def _explained(
         cause = _cause(
             run, problem, wrong, unwritten, depends_on_order, emulated=emulated, rounds_down=rounds_down
         )
+    if not is_product:
+        cause = other_factors(product, problem)
     used = "" if cause or depends_on_order or not is_product else terms_used(run, problem, _first(wrong))
     if is_product and not (cause or used or unwritten.any()):
         cause = lower_precision_of(product, problem, variant.method)

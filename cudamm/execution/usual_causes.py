@@ -537,6 +537,22 @@ def _of_values(run: Run, problem: Problem) -> str:
     return ""
 
 
+def other_factors(product: Matrix, problem: Problem) -> str:
+    """Return which factors A B and C have instead of alpha and beta; empty if that is not what is wrong."""
+    alpha, beta = problem.scale.alpha, problem.scale.beta
+    if not (alpha and beta):
+        return ""
+    c = problem.output.astype(np.float64)
+    scaled = problem.reference[0] - beta * c
+    values = {"": 1.0, "alpha ": alpha, "beta ": beta, "alpha beta ": alpha * beta}
+    for (of_product, x), (of_c, y) in itertools.product(values.items(), [*values.items(), ("0 ", 0.0)]):
+        bound = problem.error_bound * max(1.0, abs(x / alpha), abs(y / beta)) * 1.5  # other roundings
+        if (np.abs(product - (x / alpha * scaled + y * c)) <= bound).all():
+            summand = f" + {of_c}C" if y else ""
+            return f"C is {of_product}A B{summand} instead of alpha A B + beta C"
+    return ""
+
+
 def _factor(product: Matrix, problem: Problem) -> float | None:
     """Return the number by which the product is multiplied, if it is one number for all elements."""
     reference = problem.reference[0]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from cudamm.errors import UsageError
@@ -14,7 +16,7 @@ from cudamm.kernels.variant import Variant, check_count
 from cudamm.source.expression import Expression, parse_condition
 
 if TYPE_CHECKING:
-    from cudamm.kernels.problem import Problem
+    from cudamm.kernels.problem import Problem, Shape
 
 Cases = list[tuple[Variant, "Problem"]]
 T = TypeVar("T")
@@ -29,7 +31,7 @@ def cases(
     dtypes: Sequence[str],
     seed: int,
     all_types: bool = False,
-    scale: tuple[float, float] = (1.0, 0.0),
+    scale: tuple[float, float] | None = (1.0, 0.0),
     allowed_precision: LowerPrecision = "",
     inputs: AnyKind = "",
 ) -> list[tuple[Variant, Problem]]:
@@ -37,7 +39,7 @@ def cases(
 
     Args:
         all_types: if `dtypes` is empty, take all element types of a variant's method, not only the first.
-        scale: α and β of α A B + β C.
+        scale: α and β of α A B + β C. None: 1 and 0; and those of a user's program at one of several sizes.
         allowed_precision: a format to which kernels may round; ignored for types without use for it.
         inputs: kind of the random inputs; of all element types, those without such inputs are left out.
 
@@ -62,12 +64,12 @@ def cases(
     of_types = elements or list(ELEMENT_TYPES.values())
     allowed = {e: allowed_precision if is_meaningful(allowed_precision, e) else "" for e in of_types}
     problems = {
-        (s, e): Problem(s, e, seed, Scale(*scale), allowed[e], input_kind=inputs)
+        (s, e): Problem(s, e, seed, Scale(*scale or (1.0, 0.0)), allowed[e], input_kind=inputs)
         for s in shapes
         for e in of_types
     }
     chosen = [
-        (variant, problem)
+        (variant, _as_in_program(variant, problem, shapes) if scale is None else problem)
         for (_, element), problem in problems.items()
         for variant in variants
         if element in types_of(variant.method)
@@ -75,6 +77,44 @@ def cases(
     for problem in dict.fromkeys(problem for _, problem in chosen):
         problem.check_inputs()
     return chosen
+
+
+def scale_of(alpha: float | None, beta: float | None) -> tuple[float, float] | None:
+    """Return α and β as the user chose them; None if the user chose neither."""
+    if alpha is None and beta is None:
+        return None
+    return 1.0 if alpha is None else alpha, beta or 0.0
+
+
+def _as_in_program(variant: Variant, problem: Problem, shapes: Sequence[Shape]) -> Problem:
+    """Return a problem with the program's α and β if its shape is the one of several that is taken for them.
+
+    It is the smallest whose extents are multiples of 16, or of the largest power of 2.
+    """
+    from cudamm.kernels.problem import Scale
+
+    def suitability(shape: Shape) -> tuple[int, int]:
+        divisor = math.gcd(*shape.extents)
+        return min(divisor & -divisor, 16), -shape.work
+
+    own = Scale(*variant.method.program_scale or ())
+    is_possible = not problem.element.is_integer or (own.alpha.is_integer() and own.beta.is_integer())
+    if len(shapes) == 1 or problem.shape != max(shapes, key=suitability) or not is_possible:
+        return problem
+    return dataclasses.replace(problem, scale=own)
+
+
+def _remark_on_scale(variants: Sequence[Variant], chosen: Cases) -> Iterator[str]:
+    """Yield which size is run with a program's α and β, or that none is."""
+    for method in dict.fromkeys(variant.method for variant in variants):
+        if method.program_scale in (None, (1.0, 0.0)):
+            continue
+        alpha, beta = (f"{number:g}" for number in method.program_scale or ())
+        own = [p.shape for v, p in chosen if v.method == method and p.scale.names != {"alpha": 1, "beta": 0}]
+        if own:
+            yield f"{own[0]} has alpha = {alpha}, beta = {beta}, as in the program; other sizes have 1 and 0"
+        else:
+            yield f"alpha is 1 and beta is 0; --alpha {alpha} --beta {beta} takes those of the program"
 
 
 def kernels_of(
@@ -133,7 +173,7 @@ def cases_of_supported_types(
     dtypes: Sequence[str],
     seed: int,
     all_types: bool = False,
-    scale: tuple[float, float] = (1.0, 0.0),
+    scale: tuple[float, float] | None = (1.0, 0.0),
     allowed_precision: LowerPrecision = "",
     inputs: AnyKind = "",
 ) -> tuple[Cases, list[str]]:
@@ -161,6 +201,8 @@ def cases_of_supported_types(
         else:
             left_out.setdefault(dtype, {})[method.name] = None
     remarks = [remark for method in dict.fromkeys(v.method for v in variants) for remark in method.remarks]
+    if scale is None:
+        remarks += _remark_on_scale(variants, kept)
     remarks += [
         f"these methods are omitted because they do not support {dtype}: {', '.join(names)}"
         for dtype, names in left_out.items()

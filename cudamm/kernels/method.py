@@ -219,6 +219,7 @@ class Method:
         remarks: what cudamm had to assume about a user's file, in sentences.
         program_size: M, N and K in the host code of a user's file; None if they are not known, or if the
             program's user chooses them.
+        program_scale: alpha and beta in the host code of a user's file; None if they are not known.
         launched_at: the line of the host code that launches the kernel, with its file, which is empty for the
             method's own; the line of `type_conflict`, if it is another; line 0 if no launch was read.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
@@ -268,6 +269,7 @@ class Method:
     dependent_launch: bool = False
     remarks: tuple[str, ...] = ()
     program_size: tuple[int, int, int] | None = None
+    program_scale: tuple[float, float] | None = None
     launched_at: tuple[str, int] = ("", 0)
     type_conflict: str = ""
     copies_back_only: bool = False

@@ -182,9 +182,33 @@ def template_value(file: SourceFile, function: Function, name: str, levels: int 
             caller = next((f for f in file.functions if _is_inside(node, f.node)), None)
             value = _own_number(file, seen_from(caller, node), argument, levels) if caller else None
             return text_of(argument) if value is None else str(value)
+    deduced = _deduced_from_call(file, function, name)
+    if deduced:
+        return deduced
     template = function.node.parent
     parameters = template.child_by_field_name("parameters") if template else None
     return text_of(parameters.named_children[place]).partition("=")[2].strip() if parameters else ""
+
+
+def _deduced_from_call(file: SourceFile, function: Function, name: str) -> str:
+    """Return the type for which a template parameter stands in the first call that shows it; empty for none.
+
+    Of `multiply(a, b)` with `Mat<float> a`, and a parameter `const Mat<T>& a`, it is `float`.
+    """
+    types = [text_of(node.child_by_field_name("type")) for node in function.parameters]
+    for call in all_of(file.tree, "call_expression"):
+        called = text_of(call.child_by_field_name("function")).rpartition("::")[2]
+        arguments = call.child_by_field_name("arguments")
+        caller = next((f for f in file.functions if _is_inside(call, f.node)), None)
+        if called != function.name or arguments is None or caller is None:
+            continue
+        for declared, argument in zip(types, arguments.named_children, strict=False):
+            given = seen_from(caller, call).types.get(text_of(argument).lstrip("&*"), "")
+            pattern = re.sub(rf"\b{name}\b", r"(\\w+)", re.escape(declared), count=1)
+            found = re.search(pattern, given) if "(" in pattern else None
+            if found and re.search(rf"\b{name}\b", declared) and found[1] != name:
+                return found[1]
+    return ""
 
 
 def _is_inside(node: Node, outer: Node) -> bool:

@@ -77,6 +77,7 @@ class WorkedOutLaunch:
         is_product: False if the kernel computes something else, which `unknown` says.
         suggestion: arguments, threads and a grid that may fit the kernel.
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
+        program_scale: alpha and beta in the program; None if it does not pass both as numbers.
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type, a C that is not zero, or the block for the grid; empty for none.
@@ -96,6 +97,7 @@ class WorkedOutLaunch:
     is_product: bool = True
     suggestion: Mapping[str, str] = field(default_factory=dict)
     program_size: tuple[int, int, int] | None = None
+    program_scale: tuple[float, float] | None = None
     assumptions: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     type_conflict: str = ""
@@ -278,6 +280,7 @@ class _Launch:
             is_product,
             self._suggestion(fields.get("threads", "")) | self._suggested_arguments() if is_product else {},
             self._program_size(),
+            self._program_scale(),
             tuple(self.assumed.values()),
             copies_back_only=self._copies_back_only(),
             type_conflict=self.zeros_mistake or exchanged or self._type_conflict(),
@@ -364,6 +367,16 @@ class _Launch:
         """Return M, N and K in the program; None if one is not known."""
         m, n, k = (own[0] if len(own := self._own_sizes(role)) == 1 else None for role in ROLES)
         return (m, n, k) if m and n and k and min(m, n, k) > 0 else None
+
+    def _program_scale(self) -> tuple[float, float] | None:
+        """Return alpha and beta in the program; None if it does not pass both as numbers."""
+        values = {
+            parameter.name.lower(): _real_number(self.function, node)
+            for parameter, node in zip(self.found.parameters, self.statement.arguments, strict=False)
+            if parameter.is_scale
+        }
+        alpha, beta = values.get("alpha"), values.get("beta")
+        return (alpha, beta) if alpha is not None and beta is not None else None
 
     def _own_sizes(self, role: str) -> list[int]:
         """Return the values that M, N or K has in the program: several if its sizes contradict each other.
@@ -898,3 +911,13 @@ class _Launch:
         sizes = [size for size, roles in self.found.roles.items() if role in roles]
         values = [self.found.own_size(size) for size in sizes]
         return step is None or all(value is None or value % step == 0 for value in values)
+
+
+def _real_number(function: Function, node: Node) -> float | None:
+    """Return the number that an argument is, or that its variable begins with; None for anything else."""
+    text = text_of(function.values.get(text_of(node), node))
+    found = re.fullmatch(r"(?:__float2half\w*\(|\((?:float|double)\)\s*)?(-?[\d.]+(?:e-?\d+)?)[fF]?\)?", text)
+    try:
+        return float(found[1]) if found else None
+    except ValueError:
+        return None

@@ -1,0 +1,16 @@
+// C = alpha A B + beta C with factors of its own, in variables of the host code.
+__global__ void gemm(int M, int N, int K, float alpha, const float *A, const float *B, float beta, float *C) {
+  const uint x = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x < M && y < N) {
+    float tmp = 0.0;
+    for (int i = 0; i < K; ++i) tmp += A[x * K + i] * B[i * N + y];
+    C[x * N + y] = alpha * tmp + beta * C[x * N + y];
+  }
+}
+int main() {
+  int M = 512, N = 512, K = 512; float *A, *B, *C; const float scale = -0.5f, keep = 2.f;
+  cudaMalloc(&A, M*K*sizeof(float)); cudaMalloc(&B, K*N*sizeof(float)); cudaMalloc(&C, M*N*sizeof(float));
+  dim3 gridDim((M + 31) / 32, (N + 31) / 32, 1), blockDim(32, 32, 1);
+  gemm<<<gridDim, blockDim>>>(M, N, K, scale, A, B, keep, C);
+}

@@ -352,6 +352,8 @@ class KernelBody:
             inner = node.child_by_field_name("argument")
             if text_of(node.child_by_field_name("operator")) == "*" and inner:
                 used = {text_of(n) for n in all_of(inner, "identifier")} & pointed.keys()
+                if inner.type == "cast_expression":  # `*(const int *)(A + row * K + k)`
+                    inner = inner.child_by_field_name("value") or inner
                 if len(used) == 1:
                     yield pointed[used.pop()], inner
 

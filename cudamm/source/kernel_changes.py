@@ -452,8 +452,8 @@ class _Changes:
             return
         if node.type == "pointer_expression" and text_of(node).startswith("*"):
             inner = node.child_by_field_name("argument")
-            while inner is not None and inner.type == "parenthesized_expression" and inner.named_children:
-                inner = inner.named_children[0]
+            while inner is not None and inner.type in ("parenthesized_expression", "cast_expression"):
+                inner = inner.named_children[-1] if inner.named_children else None
             if inner is not None and inner.type == "binary_expression" and not _has_subscript(inner):
                 pointers = [n for n in map(text_of, all_of(inner, "identifier")) if n in self._pointers]
                 yield _Site(inner, node, pointers[0] if pointers else "", "index")

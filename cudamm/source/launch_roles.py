@@ -815,7 +815,8 @@ class LaunchRoles:
         names = (self.kernel.name, parameter, text_of(self.passed(parameter)))
         letter = self.letters[parameter]
         short = rf"{letter}_?[tT]$|(?:^|_){letter.lower()}(?:_t|T)$"  # `B_t`, `matBT`, `d_bT`, and not `mat`
-        if any(re.search(r"transp|col_?maj", n, re.IGNORECASE) or re.search(short, n) for n in names):
+        long = r"(?i:transp|(?<!no)(?<!no_)trans$|col_?maj)"
+        if any(re.search(rf"{long}|{short}", name) for name in names):
             return True
         return any(re.search("\\w_[tT]$|[a-z]T$", n) for n in (parameter, first_name(self.passed(parameter))))
 

@@ -42,6 +42,7 @@ from cudamm.source.expression import (
 from cudamm.source.included_files import folders_of, included_files, line_directive, with_own_headers
 from cudamm.source.input_file import read_input
 from cudamm.source.preprocessed import preprocessed
+from cudamm.source.variables_as_parameters import constants_without_value
 
 if TYPE_CHECKING:
     from cudamm.kernels.launch_fields import FoundLaunch
@@ -234,6 +235,7 @@ def parse_method(
         entry = _instantiated(path, code, qualified(code, entry))
     whole = code
     if launch:
+        _check_constants(path, entry, compiled_code(code, entry), [name for name, _ in constants])
         launch_fields.require_launch(path, fields, launch)
         code = compiled_code(code, entry)
         taken = sibling_constants(path, code, declared.keys())
@@ -576,6 +578,22 @@ def _parse_parameter(path: Path, text: str) -> Parameter:
     if default not in values:
         raise UsageError(f"{path}: the default of {match[1]}, {default}, is not among its values")
     return Parameter(match[1], default, values)
+
+
+def _check_constants(path: Path, entry: str, code: str, known: Sequence[str]) -> None:
+    """Raise UsageError if a kernel reads constant memory to which cudamm copies nothing.
+
+    Args:
+        code: the kernel with what it uses.
+        known: the variables in constant memory whose values the header says.
+    """
+    for name in constants_without_value(code):
+        if name not in known and len(re.findall(rf"\b{name}\b", code)) > 1:
+            raise UsageError(
+                f"{path}: {entry} reads {name} in constant memory, and cudamm does not know what the program "
+                f"copies there: make {name} a parameter of the kernel, or, if it is one number, write "
+                f"“// constant: {name} = N” above the kernel, with its value over M, N and K"
+            )
 
 
 def _parse_constant(path: Path, text: str) -> tuple[str, Expression]:

@@ -17,9 +17,9 @@ from cudamm.kernels.method import SIZE_NAMES, LaunchRemark, Parameter
 from cudamm.kernels.saved_launch import saved_launches, saved_path
 from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import function_of, kernels_in, without_comments
-from cudamm.source.device_arrays import with_arrays_as_parameters
 from cudamm.source.expression import Expression, parse, split_at_commas
 from cudamm.source.included_files import with_own_headers
+from cudamm.source.variables_as_parameters import with_arrays_as_parameters, with_constants_as_parameters
 from cudamm.source.worked_out_launch import (
     WorkedOutLaunch,
     file_numbers,
@@ -104,7 +104,7 @@ def _doubts(launches: Sequence[WorkedOutLaunch]) -> tuple[bool, int]:
 
 def complete_source(path: Path, source: str, folders: Sequence[Path]) -> str:
     """Return a file's text with its own headers in it, and with its matrices as parameters of its kernels."""
-    return with_arrays_as_parameters(with_own_headers(path, source, folders))
+    return with_constants_as_parameters(with_arrays_as_parameters(with_own_headers(path, source, folders)))
 
 
 def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Sequence[Path]) -> FoundLaunch:

@@ -91,6 +91,11 @@ def declared_name(declarator: Node | None) -> str:
     return text_of(declarator)
 
 
+def is_inside(node: Node, outer: Node) -> bool:
+    """Return whether one node of a tree is part of another."""
+    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
+
+
 def device_variables(source: str) -> dict[str, tuple[str, int]]:
     """Return the `__device__` variables that a kernel may change, with the file and line of each."""
     found = {}

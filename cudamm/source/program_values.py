@@ -17,7 +17,7 @@ from cudamm.source.c_definitions import Function, SourceFile, flat_name, without
 from cudamm.source.c_numbers import Translation, constant_values
 from cudamm.source.expression import evaluated, parse
 from cudamm.source.kernel_parameters import members_of_structs
-from cudamm.source.parsed_source import all_of, declared_name, text_of
+from cudamm.source.parsed_source import all_of, declared_name, is_inside, text_of
 from cudamm.source.seen_from import BY_USER, seen_from
 
 MOST_CALLS = 12
@@ -179,7 +179,7 @@ def template_value(file: SourceFile, function: Function, name: str, levels: int 
             and place < given.named_child_count
         ):
             argument = given.named_children[place]
-            caller = next((f for f in file.functions if _is_inside(node, f.node)), None)
+            caller = next((f for f in file.functions if is_inside(node, f.node)), None)
             value = _own_number(file, seen_from(caller, node), argument, levels) if caller else None
             return text_of(argument) if value is None else str(value)
     deduced = _deduced_from_call(file, function, name)
@@ -199,7 +199,7 @@ def _deduced_from_call(file: SourceFile, function: Function, name: str) -> str:
     for call in all_of(file.tree, "call_expression"):
         called = text_of(call.child_by_field_name("function")).rpartition("::")[2]
         arguments = call.child_by_field_name("arguments")
-        caller = next((f for f in file.functions if _is_inside(call, f.node)), None)
+        caller = next((f for f in file.functions if is_inside(call, f.node)), None)
         if called != function.name or arguments is None or caller is None:
             continue
         for declared, argument in zip(types, arguments.named_children, strict=False):
@@ -209,10 +209,6 @@ def _deduced_from_call(file: SourceFile, function: Function, name: str) -> str:
             if found and re.search(rf"\b{name}\b", declared) and found[1] != name:
                 return found[1]
     return ""
-
-
-def _is_inside(node: Node, outer: Node) -> bool:
-    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
 @dataclass(frozen=True)

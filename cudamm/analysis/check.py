@@ -52,7 +52,7 @@ from cudamm.execution.where_right import RightSizes, where_right
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import UNSCALED, Problem, Shape
-from cudamm.kernels.usual_sizes import BATCH_NOT_RUN, own_size_not_run
+from cudamm.kernels.usual_sizes import own_size_not_run
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
 from cudamm.source.c_text import dynamic_arrays_in
 from cudamm.source.kernel_changes import with_barriers
@@ -775,8 +775,8 @@ def _untried(variant: Variant, dtype: str, checks: Sequence[_SizeCheck]) -> tupl
         return ()
     others = [name for name in variant.method.element_types if name != dtype]
     types = [f"other types: {', '.join(others)} (--dtype)"] if others else []
-    products = [BATCH_NOT_RUN] if variant.method.is_one_of_batch else []
-    return (*products, *types, *own_size_not_run(variant, [check.problem.shape.extents for check in checks]))
+    left_out = variant.method.left_out
+    return (*left_out, *types, *own_size_not_run(variant, [check.problem.shape.extents for check in checks]))
 
 
 def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> RightSizes | None:

@@ -33,7 +33,6 @@ from cudamm.execution.worker_executor import SMALL_WORK, TIMEOUT_S
 from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Problem, Shape
-from cudamm.kernels.usual_sizes import BATCH_NOT_RUN
 from cudamm.kernels.variant import Variant
 
 LookAgain = Callable[[Case, Verdict], str | None]
@@ -169,8 +168,8 @@ def not_watched(variants: Iterable[Variant], watched: Sequence[Case]) -> list[st
             f"Races between blocks along {axes} of the grid were not looked for: {file} was watched at sizes "
             f"with one block there. cudamm check {file} -n SIZE finds them at a larger size."
         )
-    if any(variant.method.is_one_of_batch for variant in users):
-        remarks.append(f"{BATCH_NOT_RUN[0].upper()}{BATCH_NOT_RUN[1:]}.")
+    texts = dict.fromkeys(text for variant in users for text in variant.method.left_out)
+    remarks += [f"{text[0].upper()}{text[1:]}." for text in texts]
     if any(variant.method.launched_at[1] for variant in users):
         remarks.append("Of the host code, only the launch was read: allocations and copies were not checked.")
     return remarks

@@ -328,7 +328,7 @@ def parse_method(
         launched_at=_place_of_launch(path, launch.worked_out if launch else None),
         type_conflict=_conflict_of(launch),
         copies_back_only=bool(launch and launch.worked_out and launch.worked_out.copies_back_only),
-        is_one_of_batch=bool(launch and launch.worked_out and launch.worked_out.is_one_of_batch),
+        left_out=launch.worked_out.left_out if launch and launch.worked_out else (),
         keeps_shared_limit=launch is not None
         and _keeps_shared_limit(path, launch.worked_out, launch.code or whole),
         found_fields=tuple(launch.fields.items()) if launch else (),

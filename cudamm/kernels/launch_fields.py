@@ -215,7 +215,9 @@ def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) ->
         raise UsageError(f"{path}: {why}")
     usual = launch.suggestion if launch else {"threads": "16, 16", "grid": "ceil(N / 16), ceil(M / 16)"}
     suggested = {
-        key: usual[key] for key in ("args", *missing, "requires") if key in usual and key not in fields
+        key: usual[key]
+        for key in ("args", *missing, "requires", "initial-c")
+        if key in usual and key not in fields
     }
     why = "the file launches no kernel that multiplies two matrices"
     if launch:

@@ -227,8 +227,7 @@ class Method:
         copies_back_only: True if the program has PyCUDA copy C from the GPU only, with `Out`.
         keeps_shared_limit: True if the program launches the kernel without raising the limit of 48 KiB for
             dynamic shared memory.
-        is_one_of_batch: True if a user's program multiplies several pairs of matrices in one launch; the
-            method is the first of these products.
+        left_out: parts of a user's program that the launch lacks, such as other products, each as a sentence.
         found_fields: fields of the launch that neither the header nor options give, and their values.
         include_folders: folders in which the user's headers are searched for, beside the usual ones.
         column_major: the matrices that the method reads or writes column by column, in the order A, B, C.
@@ -274,7 +273,7 @@ class Method:
     type_conflict: str = ""
     copies_back_only: bool = False
     keeps_shared_limit: bool = False
-    is_one_of_batch: bool = False
+    left_out: tuple[str, ...] = ()
     found_fields: tuple[tuple[str, str], ...] = ()
 
     @property

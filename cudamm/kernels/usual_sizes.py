@@ -102,10 +102,6 @@ def _why_not_launched(variant: Variant, size: tuple[int, int, int]) -> str:
     return ""
 
 
-BATCH_NOT_RUN = "other products of the batch were not launched: strides between products were not checked"
-"""What is not run of a program that multiplies several pairs of matrices in one launch."""
-
-
 def own_size_not_run(variant: Variant, sizes: Sequence[tuple[int, ...]]) -> list[str]:
     """Return a sentence on a program's own size that is not among sizes; nothing if it is, or is unknown."""
     own = variant.method.program_size

@@ -64,6 +64,9 @@ _SHAPES = ((256, 512, 1024), (1024, 256, 512), (512, 1024, 256))
 _ELEMENTS = ("float", "double", "int")
 
 
+_BATCH = "other products of the batch were not launched, so that strides between products were not checked"
+
+
 @dataclass(frozen=True)
 class WorkedOutLaunch:
     """What a program says about the launch of one of its kernels.
@@ -85,7 +88,7 @@ class WorkedOutLaunch:
         conflict_fields: the fields of a header, each of which replaces what is wrong.
         copies_back_only: whether a Python program passes C by PyCUDA's `Out`: C is not copied to the GPU.
         swapped: why A and B are certainly passed in the wrong order; empty if they are not.
-        is_one_of_batch: whether the program multiplies several pairs of matrices; the fields launch one.
+        left_out: parts of the launch that the fields do not have, such as offsets, each as a sentence.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -105,7 +108,7 @@ class WorkedOutLaunch:
     conflict_place: str = ""
     conflict_fields: tuple[str, ...] = ()
     swapped: str = ""
-    is_one_of_batch: bool = False
+    left_out: tuple[str, ...] = ()
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -240,7 +243,7 @@ class _Launch:
         self.grid: list[str] = []  # its extents
         self.plain_grid: list[str] = []  # the same as the program computes them
         self.rounded_down: list[str] = []  # those of them that lose a part of the matrices
-        self.is_one_of_batch = False
+        self.left_out: dict[str, None] = {}  # as in `WorkedOutLaunch`
         self.assumed: dict[str, str] = {}  # in words, by the name that it concerns
         self.unknown = ""  # what is between `<<<` and `>>>`, in words
         self.cleared_by: Node | None = None  # the cudaMemset of C
@@ -291,7 +294,7 @@ class _Launch:
             else (),
             conflict_place=place_of(self.cleared_by) if self.zeros_mistake and self.cleared_by else "",
             swapped=self._swapped_matrices(),
-            is_one_of_batch=self.is_one_of_batch,
+            left_out=(*self.left_out, *self._offsets(), *self._other_kernels()) if is_product else (),
         )
 
     def _swapped_matrices(self) -> str:
@@ -356,6 +359,41 @@ class _Launch:
                     found["view"], found["base"], self.kernel.name, f"{found['view']}.contiguous()"
                 )
         return ""
+
+    def _offsets(self) -> Iterator[str]:
+        """Yield that some arguments begin inside of an array, such as `A + row * K`, if any do."""
+        offsets = [
+            text_of(node)
+            for _, node in self._passed_matrices()
+            if node.type == "binary_expression" or re.match(r"&.*\[", text_of(node))
+            if not re.search(r"(?:\+\s*|\[)0\]?$", text_of(node))
+        ]
+        if offsets:
+            were = "offsets in {} were" if len(offsets) > 1 else "offset in {} was"
+            where = were.format(" and ".join(offsets))
+            yield f"the {where} not checked: cudamm passes the beginning of each matrix"
+
+    def _passed_matrices(self) -> Iterator[tuple[str, Node]]:
+        """Yield A, B and C with what the launch passes for each."""
+        for name, node in zip(self.kernel.parameter_names, self.statement.arguments, strict=False):
+            if name in self.found.letters:
+                yield self.found.letters[name], node
+
+    def _other_kernels(self) -> Iterator[str]:
+        """Yield the kernels that are no products, and that the same function launches on the same arrays."""
+        arrays = {first_name(node) for _, node in self._passed_matrices()} - {""}
+        names = [
+            launch.kernel
+            for launch in launches(self.file)
+            if launch.function.node == self.function.node
+            and launch.kernel != self.kernel.name
+            and arrays & {first_name(node) for node in launch.arguments}
+            and (kernel := _kernel_named(self.file, launch.kernel)) is not None
+            and not may_be_product(self.file, kernel)
+        ]
+        if names:
+            kernels = " and ".join(dict.fromkeys(names))
+            yield f"the program launches {kernels} on the same arrays, which cudamm did not run"
 
     def _copies_back_only(self) -> bool:
         """Return whether a program passes C in a way that copies it from the GPU only."""
@@ -444,11 +482,15 @@ class _Launch:
         """Return whether the kernel adds to C, and the host code fills C or cannot be read so far."""
         name = next((name for name, letter in self.found.letters.items() if letter == "C"), "")
         adds = rf"atomicAdd\w*\s*\(\s*&?\s*\(?{name}\b|\b{name}\s*\[[^;=]*\]\s*\+="
-        if not name or re.search(adds, text_of(self.kernel.node)) is None:
+        begins = rf"[\w\]]\s*=\s*{name}\s*\["  # `float sum = C[i];`
+        does_add = re.search(adds, text_of(self.kernel.node)) is not None
+        if not name or not (does_add or re.search(begins, text_of(self.kernel.node))):
             return False
         passed = first_name(self.found.passed(name))
         if is_filled(self.file, self.function, passed, self.statement.node):
-            return True
+            return does_add or not any(parameter.is_scale for parameter in self.found.parameters)
+        if not does_add:
+            return False
         is_launched = self.function != self.kernel
         if not (is_launched and is_from_elsewhere(self.file, self.function, passed)):
             return False
@@ -552,7 +594,7 @@ class _Launch:
         names |= dict.fromkeys(self.found.batches, "1")
         for name in self.found.batches & parse(number.text).names:
             self.assumed[name] = f"{self._in_file(name)} = 1: cudamm multiplies two matrices"
-            self.is_one_of_batch = True
+            self.left_out[_BATCH] = None
         known = {*names, *constants(self.file), "element"}
         for name in sorted(parse(number.text).names - known):
             of_tensor = self.found.role_of_tensor_size(name)
@@ -731,7 +773,7 @@ class _Launch:
         if products and key == "grid":
             texts[2] = "1"
             self.assumed[products] = f"1 of {products} products: cudamm multiplies two matrices"
-            self.is_one_of_batch = True
+            self.left_out[_BATCH] = None
         return texts
 
     def _size_of_other_type(self, shared: Node) -> str:
@@ -745,16 +787,32 @@ class _Launch:
         return "sizeof(element)" if is_used or name not in BYTES else str(BYTES[name])
 
     def _suggested_arguments(self) -> dict[str, str]:
-        """Return the arguments, with 0 for unknown ones; nothing if the matrices are not known."""
+        """Return the arguments, and zeros in C for a kernel that adds to it; nothing for unknown matrices.
+
+        An unknown number is the only size that is no other argument, else the one that it is computed from,
+        as in `min(64, rows - begin)`, else 0.
+        """
         if not self.found.letters or not self.found.roles:
             return {}
-        arguments = []
+        known: dict[int, str] = {}
         for place in range(len(self.found.parameters)):
-            try:
-                arguments.append(self._argument(place))
-            except UnknownLaunch:
-                arguments.append("0")
-        return {"args": ", ".join(arguments)}
+            with contextlib.suppress(UnknownLaunch):
+                known[place] = self._argument(place)
+        places = range(len(self.found.parameters))
+        missing = [role for role in ROLES if role not in known.values()]
+        is_only = len(missing) == len(places) - len(known) == 1
+        arguments = [
+            known.get(place) or (missing[0] if is_only else self._size_in(place)) for place in places
+        ]
+        zeros = {"initial-c": "0"} if self._accumulates() else {}
+        return {"args": ", ".join(arguments)} | zeros
+
+    def _size_in(self, place: int) -> str:
+        """Return M, N or K if it is the only size that an argument is computed from, else 0."""
+        passed = self.statement.arguments[place : place + 1]
+        names = {text_of(name) for node in passed for name in all_of(node, "identifier")}
+        roles = {self.found.role(name) for name in names & self.found.roles.keys()}
+        return roles.pop() if len(roles) == 1 else "0"
 
     def _over_sizes(self, grid: Sequence[str], block: Sequence[str], full: Sequence[str]) -> list[str]:
         """Return `N // 16` for a grid of 64 blocks of 16 threads in a program whose N is 1024.

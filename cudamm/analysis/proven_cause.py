@@ -484,6 +484,7 @@ def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
 
 def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     """Yield grids whose blocks, or tiles, cover C."""
+    own = case.variant.method.with_own_sizes
     edges = sorted({edge for edge in _edges(case.program, launch) if edge > 1})
     for by_x, by_y in dict.fromkeys([launch.block[:2], *itertools.product(edges, repeat=2)]):
 
@@ -496,7 +497,7 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             yield ProvenCause(
                 f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, the "
                 f"product is right with {x} x {y}",
-                f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks", relaunched=covering,
+                own(f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks"), relaunched=covering,
             )  # fmt: skip
     if launch.grid[1] == launch.block[1] == 1:  # a thread for each element, counted through the rows
         threads = launch.block[0]
@@ -511,7 +512,7 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             yield ProvenCause(
                 f"{FEW_BLOCKS}: tried at {launch.shape}, {launch.grid[0]} blocks have fewer threads than C "
                 f"has elements, {elements:,}, and the product is right with {blocks}",
-                f"launch ceil(M * N / {threads}) blocks", relaunched=of_elements,
+                own(f"launch ceil(M * N / {threads}) blocks"), relaunched=of_elements,
             )  # fmt: skip
 
 
@@ -548,7 +549,8 @@ def _without_any_check(case: Case) -> ProvenCause | None:
     return ProvenCause(
         f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, {x} x {y} cover C, but the kernel "
         "lacks a bounds check, so that these access elements out of bounds",
-        f"launch ceil(N / {bx}) x ceil(M / {by}) blocks{AND_CHECK}{_check_in_kernel(case)}",
+        case.variant.method.with_own_sizes(f"launch ceil(N / {bx}) x ceil(M / {by}) blocks")
+        + AND_CHECK + _check_in_kernel(case),
         "C", file, line,
         multiple=math.lcm(bx, by),
     )  # fmt: skip

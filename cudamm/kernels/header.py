@@ -324,6 +324,7 @@ def parse_method(
         if launch
         else (),
         program_size=launch.worked_out.program_size if launch and launch.worked_out else None,
+        size_names=tuple(launch.worked_out.size_names.items()) if launch and launch.worked_out else (),
         program_scale=launch.worked_out.program_scale if launch and launch.worked_out else None,
         launched_at=_place_of_launch(path, launch.worked_out if launch else None),
         type_conflict=_conflict_of(launch),

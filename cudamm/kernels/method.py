@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -219,6 +220,7 @@ class Method:
         remarks: what cudamm had to assume about a user's file, in sentences.
         program_size: M, N and K in the host code of a user's file; None if they are not known, or if the
             program's user chooses them.
+        size_names: pairs of M, N or K and its name in the host code of a user's file.
         program_scale: alpha and beta in the host code of a user's file; None if they are not known.
         launched_at: the line of the host code that launches the kernel, with its file, which is empty for the
             method's own; the line of `type_conflict`, if it is another; line 0 if no launch was read.
@@ -268,6 +270,7 @@ class Method:
     dependent_launch: bool = False
     remarks: tuple[str, ...] = ()
     program_size: tuple[int, int, int] | None = None
+    size_names: tuple[tuple[str, str], ...] = ()
     program_scale: tuple[float, float] | None = None
     launched_at: tuple[str, int] = ("", 0)
     type_conflict: str = ""
@@ -281,6 +284,11 @@ class Method:
         """Return the place of the launch in brackets, as in ` (mm.cu:33)`; empty if it is not known."""
         file, line = self.launched_at
         return f" ({file or self.path.name}:{line})" if line else ""
+
+    def with_own_sizes(self, text: str) -> str:
+        """Return a text with the program's names of M, N and K for these letters, if it is host code."""
+        names = dict(self.size_names)
+        return re.sub(r"\b[MNK]\b", lambda size: names.get(size[0], size[0]), text)
 
     def unsupported_reason(self, arch: str) -> str:
         """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""

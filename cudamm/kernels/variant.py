@@ -178,13 +178,14 @@ class Variant:
         def up(size: str, tile: str) -> str:
             if not is_of_host_code:
                 return f"ceil({size} / {tile})"
-            return f"({size} + {int(tile) - 1 if tile.isdigit() else f'{tile} - 1'}) / {tile}"
+            sign = "//" if self.method.path.suffix == ".py" else "/"
+            return f"({size} + {int(tile) - 1 if tile.isdigit() else f'{tile} - 1'}) {sign} {tile}"
 
         text = "round their number up: " + ", ".join(itertools.starmap(up, found))
         if is_of_host_code and re.search(r"\bceilf?\(", without_comments(self.method.source)):
             size, tile = found[0]
             text += f"; C++ rounds {size} / {tile} down before ceil({size} / {tile}) sees it"
-        return text
+        return self.method.with_own_sizes(text) if is_of_host_code else text
 
 
 _SIZES = r"[MNK](?: \* [MNK])*"

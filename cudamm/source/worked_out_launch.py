@@ -80,6 +80,7 @@ class WorkedOutLaunch:
         is_product: False if the kernel computes something else, which `unknown` says.
         suggestion: arguments, threads and a grid that may fit the kernel.
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
+        size_names: what the function that launches the kernel calls M, N and K, as far as they have names.
         program_scale: alpha and beta in the program; None if it does not pass both as numbers.
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
@@ -100,6 +101,7 @@ class WorkedOutLaunch:
     is_product: bool = True
     suggestion: Mapping[str, str] = field(default_factory=dict)
     program_size: tuple[int, int, int] | None = None
+    size_names: Mapping[str, str] = field(default_factory=dict)
     program_scale: tuple[float, float] | None = None
     assumptions: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
@@ -283,6 +285,7 @@ class _Launch:
             is_product,
             self._suggestion(fields.get("threads", "")) | self._suggested_arguments() if is_product else {},
             self._program_size(),
+            self._size_names(),
             self._program_scale(),
             tuple(self.assumed.values()),
             copies_back_only=self._copies_back_only(),
@@ -405,6 +408,12 @@ class _Launch:
         """Return M, N and K in the program; None if one is not known."""
         m, n, k = (own[0] if len(own := self._own_sizes(role)) == 1 else None for role in ROLES)
         return (m, n, k) if m and n and k and min(m, n, k) > 0 else None
+
+    def _size_names(self) -> dict[str, str]:
+        """Return the names of M, N and K in the function that launches the kernel."""
+        here = {text_of(name) for name in all_of(self.function.node, "identifier")}
+        names = [(role, size) for size, roles in self.found.roles.items() for role in roles if size in here]
+        return dict(reversed(names))  # the first of each
 
     def _program_scale(self) -> tuple[float, float] | None:
         """Return alpha and beta in the program; None if it does not pass both as numbers."""

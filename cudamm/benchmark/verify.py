@@ -30,6 +30,7 @@ from cudamm.execution.shared_cases import SharedCases
 from cudamm.execution.usual_causes import OF_LAUNCH, WITHOUT_LINE
 from cudamm.execution.where_right import where_right
 from cudamm.execution.worker_executor import SMALL_WORK, TIMEOUT_S
+from cudamm.kernels.chosen_cases import remarks_on_scale
 from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Problem, Shape
@@ -141,6 +142,7 @@ def remarks_on(
         remarks.append(
             f"{size} was padded with zeros to {needed}{others}, because the kernel requires such multiples"
         )
+    remarks += remarks_on_scale(cases)
     if is_success(results):
         remarks += not_watched(list(dict.fromkeys(variant for variant, _ in cases)), watched)
     return remarks

@@ -104,17 +104,21 @@ def _as_in_program(variant: Variant, problem: Problem, shapes: Sequence[Shape]) 
     return dataclasses.replace(problem, scale=own)
 
 
-def _remark_on_scale(variants: Sequence[Variant], chosen: Cases) -> Iterator[str]:
-    """Yield which size is run with a program's α and β, or that none is."""
-    for method in dict.fromkeys(variant.method for variant in variants):
-        if method.program_scale in (None, (1.0, 0.0)):
+def remarks_on_scale(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[str]:
+    """Yield at which size a program's α and β were used, or that they were not."""
+    for method in dict.fromkeys(variant.method for variant, _ in chosen):
+        shapes = {
+            problem.scale.pair: problem.shape for variant, problem in chosen if variant.method == method
+        }
+        if method.program_scale in (None, (1.0, 0.0)) or (1.0, 0.0) not in shapes:
             continue
         alpha, beta = (f"{number:g}" for number in method.program_scale or ())
-        own = [p.shape for v, p in chosen if v.method == method and p.scale.names != {"alpha": 1, "beta": 0}]
-        if own:
-            yield f"{own[0]} has alpha = {alpha}, beta = {beta}, as in the program; other sizes have 1 and 0"
+        shape = shapes.get(method.program_scale)
+        own = f"The program's alpha = {alpha} and beta = {beta}"
+        if shape:
+            yield f"{own} were used at {shape} alone, and 1 and 0 elsewhere."
         else:
-            yield f"alpha is 1 and beta is 0; --alpha {alpha} --beta {beta} takes those of the program"
+            yield f"{own} were not used: --alpha {alpha} --beta {beta} uses them."
 
 
 def kernels_of(
@@ -201,8 +205,6 @@ def cases_of_supported_types(
         else:
             left_out.setdefault(dtype, {})[method.name] = None
     remarks = [remark for method in dict.fromkeys(v.method for v in variants) for remark in method.remarks]
-    if scale is None:
-        remarks += _remark_on_scale(variants, kept)
     remarks += [
         f"these methods are omitted because they do not support {dtype}: {', '.join(names)}"
         for dtype, names in left_out.items()

@@ -673,6 +673,9 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
     if cause is not None:
         place = f" ({cause.file or case.variant.method.path.name}:{cause.line})" if cause.line else ""
         return f"{cause.mistake}{place}"
+    misaligned = next((mistake for mistake in mistakes if mistake.kind == "misaligned"), None)
+    if misaligned is not None:  # a kernel for whole vectors leaves the matrices too where they are not whole
+        return brief(misaligned)
     outside = [mistake for mistake in mistakes if is_outside_of_matrix(mistake)]
     if multiple is not None and outside:
         return brief(without_bounds_check(mistakes, outside, case.program, multiple)[0])

@@ -688,10 +688,9 @@ def _distance(watched: WatchedLaunch, fault: Fault) -> str:
 
 def uninitialised(watched: WatchedLaunch, fault: Fault) -> Mistake:
     """Describe a read of an element of shared memory or C that was never written."""
-    cure = (
-        "C is not initialised before the launch: fill it with zeros in the host code, or add in a variable "
-        "and store the sum once"
-    )
+    cure = "C is not initialised before the launch: fill it with zeros in the host code"
+    if fault.op != "atomic":  # else several threads add to one element
+        cure += ", or add in a variable and store the sum once"
     if watched.program.method.copies_back_only:
         cure = "pass an array of zeros by pycuda.driver.InOut, which copies it to the GPU before the launch"
     message = f"{watched.access(fault)}, which was never written"
@@ -879,6 +878,7 @@ def bank_conflict(watched: WatchedLaunch, access: Access) -> Mistake | None:
     message = (
         f"a warp {_WARP_VERBS[access.op]} {access.array or 'shared memory'} in {_number(ratio)} times as "
         f"many passes through the {BANKS} banks as needed: {_way(ratio)} bank conflict"
+        + ("" if ratio in (2, 4, 8, 16, 32) else " on average")  # warps at the edges are partly idle
     )
     merged_ratio = (
         access.wide_wavefronts / access.wide_ideal_wavefronts if access.wide_ideal_wavefronts else ratio

@@ -43,7 +43,7 @@ _OPTIONS = ("options", "extra_cuda_cflags")
 _WORDS = """
 same array asarray ascontiguousarray asfortranarray asanyarray to_gpu to_gpu_async to_device In Out InOut
 same astype copy get set data_ptr contiguous cuda to float half double bfloat16 gpudata data ptr ravel flatten
-same from_numpy tensor squeeze view
+same from_numpy tensor squeeze view cpu numpy detach clone Parameter
 row ascontiguousarray contiguous copy ravel flatten
 view astype In InOut to_gpu to_gpu_async to_device from_numpy cuda to
 view float half double bfloat16 gpudata data ptr data_ptr

@@ -45,6 +45,7 @@ from cudamm.source.program_values import (
 )
 from cudamm.source.seen_from import seen_from
 from cudamm.source.simplified_expression import ROLES, bracketed, simplified, values_for
+from cudamm.source.tensor_dimensions import WrongDimension, wrong_dimension
 
 _USUAL_BLOCK_EDGE = 16
 _BLOCK_EDGES = (8, 16, 32)
@@ -84,6 +85,8 @@ class WorkedOutLaunch:
         conflict_fields: the fields of a header, each of which replaces what is wrong.
         copies_back_only: whether a Python program passes C by PyCUDA's `Out`: C is not copied to the GPU.
         swapped: why A and B are certainly passed in the wrong order; empty if they are not.
+        wrong_dimension: which size is taken from the wrong dimension of a tensor; the fields are those of the
+            right one. None for none.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -102,6 +105,7 @@ class WorkedOutLaunch:
     conflict_place: str = ""
     conflict_fields: tuple[str, ...] = ()
     swapped: str = ""
+    wrong_dimension: WrongDimension | None = None
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -145,6 +149,16 @@ def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> t
                 found[statement.kernel] = launch
     with_others = (replace(launch, others=_others(launch, ways[name])) for name, launch in found.items())
     return tuple(sorted(with_others, key=lambda launch: launch.line))
+
+
+def _corrected(wrong: WrongDimension, kernel: str, line: int) -> WorkedOutLaunch | None:
+    """Return a launch with the right dimensions; None if it cannot be read whole, or has other mistakes."""
+    launches = worked_out_launches(wrong.source, frozenset({kernel}))
+    launch = next((each for each in launches if each.line == line and not each.unknown), None)
+    if launch is None or launch.wrong_dimension or launch.type_conflict or launch.swapped:
+        return None
+    assumptions = (wrong.assumption, *launch.assumptions)
+    return replace(launch, wrong_dimension=wrong, assumptions=assumptions, others=())
 
 
 def _others(launch: WorkedOutLaunch, ways: Mapping[str, str]) -> tuple[str, ...]:
@@ -265,6 +279,10 @@ class _Launch:
                 fields["sizes"] = ", ".join(f"{name}={role}" for name, role in sizes.items())
         except UnknownLaunch as reason:
             unknown, is_product = self.unknown or str(reason), not isinstance(reason, NoProduct)
+        wrong = wrong_dimension(self.found) if fields.keys() >= {"args", "grid"} else None
+        corrected = _corrected(wrong, self.statement.kernel, self.statement.line) if wrong else None
+        if corrected:
+            return corrected
         exchanged = self._exchanged_grid(fields)
         return WorkedOutLaunch(
             self.statement.kernel,

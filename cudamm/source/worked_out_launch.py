@@ -37,6 +37,7 @@ from cudamm.source.parsed_source import all_of, place_of, text_of
 from cudamm.source.passed_arguments import OUT, mistake_of, passed_by, view_mistake
 from cudamm.source.program_values import (
     class_argument,
+    deduced_type,
     is_chosen_by_user,
     own_number,
     own_value,
@@ -603,6 +604,9 @@ class _Launch:
 
     def _in_file(self, name: str) -> str:
         """Return `grid.x` for `grid_x`, if that is how the file has it."""
+        of_type = re.search(rf"(?:\w+::)*\w+<[^<>;{{}}()]*>::{name}\b", text_of(self.function.node))
+        if of_type:  # `Tile<T>::value`
+            return of_type[0]
         member = re.sub(r"_(?=[a-z]+$)", ".", name)
         return member if member in text_of(self.function.node) else re.sub("_([xyz])$", r".\1", name)
 
@@ -619,7 +623,7 @@ class _Launch:
             if name[0] in constants(self.file) or name[0] in self.found.compiled_sizes():
                 return name[0]
             if name[0] in template_parameters(self.function):
-                return template_value(self.file, self.function, name[0]) or name[0]
+                return template_value(self.file, self.function, name[0]) or self._type_of(name[0])
             if text_of(self.function.values.get(name[0])) in ("true", "false"):
                 return text_of(self.function.values[name[0]])
             number = own_value(self.file, self.function, name[0])
@@ -629,6 +633,12 @@ class _Launch:
 
         arguments = re.sub(r"(?<![\w.:])[A-Za-z_]\w*", value, given)
         return f"{self.statement.kernel}<{arguments}>"
+
+    def _type_of(self, name: str) -> str:
+        """Return the type that a template parameter of the function is deduced from; else its name."""
+        is_type = any(text_of(p.child_by_field_name("type")) == name for p in self.function.parameters)
+        found = deduced_type(self.file, self.function, name)
+        return (found if found in _ELEMENTS else _ELEMENTS[0]) if is_type else name
 
     def _deduced_type(self, name: str) -> str:
         """Return what a template parameter is deduced from: the type of the matrices; empty for others."""

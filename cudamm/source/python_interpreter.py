@@ -43,11 +43,11 @@ from cudamm.source.python_library import (
     NAMELESS,
     Call,
     element,
-    folder_of,
     is_zero,
     library_value,
     method_value,
     module_of,
+    path_attribute,
     transposed,
     whole_extents,
 )
@@ -67,6 +67,9 @@ MOST_DEPTH = 70
 
 MOST_STEPS = 50_000
 """Number of statements and parts of expressions that are followed."""
+
+MOST_REPEATED = 256
+"""Number of elements of a tuple that is repeated, as in `(TILE,) * 7`."""
 
 LONGEST_EXPRESSION = 400
 """Number of characters of C++ for a number."""
@@ -356,6 +359,10 @@ class Interpreter:
                 return chosen(condition, self.value(body), self.value(orelse))
             case ast.Attribute(value=owner, attr=name):
                 return self._attribute(self.value(owner), name, node)
+            case ast.Subscript(value=owner, slice=ast.Slice(lower=None, upper=ast.expr() as end, step=None)):
+                whole, place = self.value(owner), getattr(self._number(end), "value", None)
+                if isinstance(whole, NamedFile) and isinstance(place, int):  # `__file__[:-3]`
+                    return NamedFile(whole.path[:place])
             case ast.Subscript(value=owner, slice=key):
                 return self._subscript(self.value(owner), self.value(key))
             case ast.Call():
@@ -421,12 +428,20 @@ class Interpreter:
                 return filled(left, "%", named)
             case KernelText(), ast.Add(), KernelText():
                 return KernelText(left.marked + right.marked)
-            case NamedFile(path=path), ast.Div() | ast.Add(), KernelText():
+            case NamedFile(path=path), ast.Div(), KernelText():
                 return NamedFile(posixpath.join(path, str(right).lstrip("/")))
+            case NamedFile(path=path), ast.Add(), KernelText():
+                return NamedFile(f"{path}{right}")
             case NamedFile(path=path), ast.Div(), NamedFile():
                 return NamedFile(posixpath.join(path, right.path))
             case tuple(), ast.Add(), tuple():
                 return (*left, *right)
+            case (tuple() as several, ast.Mult(), HostNumber(value=int() as times)) | (
+                HostNumber(value=int() as times),
+                ast.Mult(),
+                tuple() as several,
+            ):
+                return several * times if len(several) * times <= MOST_REPEATED else None
             case HostArray(), ast.MatMult(), _:
                 self.products.append((left, right))
                 return HostArray()
@@ -492,7 +507,7 @@ class Interpreter:
             case Library(path=path):
                 return Library(f"{path}.{name}")
             case NamedFile(path=path):
-                return NamedFile(folder_of(path)) if name == "parent" else None
+                return path_attribute(path, name)
         if name in ("shape", "size", "nbytes", "itemsize") and isinstance(owner, HostArray | Unknown):
             return self._of_array(owner, name)
         if name == "T" and isinstance(owner, HostArray):
@@ -516,7 +531,7 @@ class Interpreter:
 
     def _subscript(self, owner: Value, key: Value) -> Value | None:
         if owner == Library("sys.argv"):
-            return FOR_USER
+            return NamedFile(self._name) if getattr(key, "value", None) == 0 else FOR_USER
         return owner.get(str(key)) if isinstance(owner, dict) else element(owner, key)
 
     # Calls

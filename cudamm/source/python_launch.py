@@ -26,6 +26,9 @@ from cudamm.source.python_text import HostNumber
 _PREPARED = {"prepared_call": 2, "prepared_timed_call": 2, "prepared_async_call": 3}
 """The methods that launch a prepared kernel, with the number of arguments before the kernel's own."""
 
+MOST_IMPORTED = 40
+"""Number of names of libraries that are kept with a launch."""
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -150,7 +153,9 @@ def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | N
     code = " ".join([*dict.fromkeys(conditions), *_allocations(arguments), launched])
     mistake = _mistake_of_extents(library, grid, "grid") or _mistake_of_extents(library, block, "block")
     kinds = [_kind(each, call.variables, frames, library) for each in arguments]
-    return Launch(kernel, call.line, code, Passed(library, kinds, mistake), arguments)
+    imported = [f"{each.path}={name}" for name, each in frames[0].names.items() if isinstance(each, Library)]
+    passed = Passed(library, kinds, mistake, imported=imported[:MOST_IMPORTED])
+    return Launch(kernel, call.line, code, passed, arguments)
 
 
 def _mistake_of_extents(library: str, value: Value, what: str) -> str:

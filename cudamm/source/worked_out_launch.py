@@ -229,6 +229,11 @@ def launch_of_no_product(source: str, name: str) -> WorkedOutLaunch | None:
     return WorkedOutLaunch(name, {}, unknown, statement.line, place, is_product=False, suggestion=suggestion)
 
 
+def _listed(words: Sequence[str]) -> str:
+    """Return `a`, `a and b` or `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
 def file_numbers(source: str) -> dict[str, str]:
     """Return the macros and constants of C++ source that are whole numbers, each as an expression."""
     return dict(constants(source_file(source)))
@@ -334,21 +339,38 @@ class _Launch:
         mistake = mistake_of(from_python, self.kernel, given, letters, columns, roles)
         if mistake:
             return mistake
+        wrong: dict[tuple[str, str], dict[str, str]] = {}  # parameters by arrays, for each pair of types
         for name, parameter, argument, is_array in zip(
             self.kernel.parameter_names, self.kernel.parameters, given, from_python.arrays, strict=False
         ):
             declared = text_of(parameter.child_by_field_name("type")).removeprefix("__")
             passed = self.function.types.get(text_of(argument), "")
-            dtypes = {c_type: dtype for dtype, c_type in DTYPES.items()}
             is_pointer = any(all_of(parameter, "pointer_declarator", "array_declarator"))
-            is_known = is_array and is_pointer and passed in dtypes and declared in dtypes
+            is_known = is_array and is_pointer and {passed, declared} <= {*DTYPES.values()}
             if is_known and passed != declared and not {passed, declared} <= {"int", "long"}:
-                array = f"the array {text_of(argument)} has elements of the type {dtypes[passed]}"
-                cure = f"convert it, as with astype(np.{dtypes[declared]})"
-                if letters.get(name) == "C":
-                    cure = f"make it with dtype=np.{dtypes[declared]}"
-                return f"{array}, and {self.kernel.name} takes “{declared} *{name}”: {cure}"
-        return ""
+                wrong.setdefault((passed, declared), {})[text_of(argument)] = name
+        return "; ".join(self._wrong_dtype(*types, of, from_python.numpy) for types, of in wrong.items())
+
+    def _wrong_dtype(self, passed: str, declared: str, parameters: Mapping[str, str], numpy: str) -> str:
+        """Return that arrays have elements of another type than the kernel takes, with the cure.
+
+        Args:
+            passed: the C type of the elements.
+            declared: the C type that the kernel takes.
+            parameters: the kernel's name for each of the arrays.
+            numpy: the program's name for NumPy.
+        """
+        dtypes = {c_type: dtype for dtype, c_type in DTYPES.items()}
+        wanted, arrays = f"{numpy}.{dtypes[declared]}", list(parameters)
+        output = [array for array, name in parameters.items() if self.found.letters.get(name) == "C"]
+        inputs = [array for array in arrays if array not in output]
+        have = f"the arrays {_listed(arrays)} have" if len(arrays) > 1 else f"the array {arrays[0]} has"
+        takes = _listed([f"“{declared} *{name}”" for name in parameters.values()])
+        each = _listed(inputs) if output else "them" if len(inputs) > 1 else "it"
+        cures = [f"convert {each}, as with astype({wanted})"] if inputs else []
+        cures += [f"make {output[0] if inputs else 'it'} with dtype={wanted}"] if output else []
+        of_type = f"{have} elements of the type {dtypes[passed]}, and {self.kernel.name} takes {takes}"
+        return f"{of_type}: {', and '.join(cures)}"
 
     def _viewed_tensor(self) -> str:
         """Return which tensor a kernel gets that shares the memory of one that is not transposed."""

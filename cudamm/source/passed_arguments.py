@@ -52,6 +52,7 @@ class Passed:
         product: the places of two arguments that the program itself multiplies, such as `1 2`, or `1 2T` if
             the second is transposed there; empty for none.
         imported: libraries under the names by which the program has imported them, such as `numpy=np`.
+        instances: those that the program names of the kernels of the text, such as `mm<float>`.
     """
 
     interface: str
@@ -59,6 +60,7 @@ class Passed:
     mistake: str = ""
     product: str = ""
     imported: Sequence[str] = ()
+    instances: Sequence[str] = ()
 
     def name_of(self, *libraries: str) -> str:
         """Return the program's name for the first of several libraries that it imports; else the first's."""
@@ -77,11 +79,12 @@ class Passed:
 
     def code(self) -> str:
         """Return the C++ that says it."""
-        parts = [self.interface, self.mistake, self.product, ",".join(self.imported), *self.kinds]
+        names = ",".join(self.imported), "|".join(self.instances)
+        parts = [self.interface, self.mistake, self.product, *names, *self.kinds]
         return f'const char *{PASSED} = "{";".join(re.sub(_OTHERS, "", part) for part in parts)}";'
 
 
-_OTHERS = r"[^\w.,:()\[\]“” /+*=-]"
+_OTHERS = r"[^\w.,:()\[\]“” /+*=<>|-]"
 """What the text in C++ must not contain."""
 
 
@@ -90,8 +93,9 @@ def passed_by(function: Function) -> Passed | None:
     node = function.values.get(PASSED) if function.name == LAUNCHER else None
     if node is None:
         return None
-    interface, mistake, product, imported, *kinds = text_of(node).strip('"').split(";")
-    return Passed(interface, kinds, mistake, product, imported.split(","))
+    interface, mistake, product, imported, named, *kinds = text_of(node).strip('"').split(";")
+    instances = named.split("|") if named else ()
+    return Passed(interface, kinds, mistake, product, imported.split(","), instances)
 
 
 def mistake_of(

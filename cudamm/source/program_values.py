@@ -191,6 +191,23 @@ def deduced_type(file: SourceFile, function: Function, name: str) -> str:
     return ""
 
 
+def template_arguments(file: SourceFile, function: Function, name: str) -> list[str]:
+    """Return what the calls of a function give as one of its template arguments, also by deduction."""
+    place, found = template_parameters(function).index(name), list[str]()
+    for node in all_of(file.tree, "template_function"):
+        given = node.child_by_field_name("arguments")
+        is_call = text_of(node.child_by_field_name("name")) == function.name
+        if is_call and given and place < given.named_child_count:
+            found.append(text_of(given.named_children[place]))
+    for parameter, node in zip(function.parameter_names, function.parameters, strict=True):
+        if text_of(node.child_by_field_name("type")) == name:
+            for caller, argument in callers_of(file, function, parameter):
+                variable = next((text_of(each) for each in all_of(argument, "identifier")), "")
+                found.append(caller.types.get(variable, ""))
+            break
+    return found
+
+
 def template_value(file: SourceFile, function: Function, name: str, levels: int = MOST_LEVELS) -> str:
     """Return the template argument of the first call of a function, or its default; empty for none."""
     place = template_parameters(function).index(name)

@@ -154,7 +154,8 @@ def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | N
     mistake = _mistake_of_extents(library, grid, "grid") or _mistake_of_extents(library, block, "block")
     kinds = [_kind(each, call.variables, frames, library) for each in arguments]
     imported = [f"{each.path}={name}" for name, each in frames[0].names.items() if isinstance(each, Library)]
-    passed = Passed(library, kinds, mistake, imported=imported[:MOST_IMPORTED])
+    instances = kernel.module.instances
+    passed = Passed(library, kinds, mistake, imported=imported[:MOST_IMPORTED], instances=instances)
     return Launch(kernel, call.line, code, passed, arguments)
 
 

@@ -109,7 +109,11 @@ def module_of(call: Call) -> Module | Kernel | None:
         if is_definition and isinstance(text, KernelText):
             define = option.with_replaced("-D", plain("#define ")).with_replaced("=", plain(" "))
             text = KernelText(f"{define.marked}\n{text.marked}")
-    module = Module(call.line, text)
+    named = call.keywords.get("name_expressions", ())
+    instances = (
+        tuple(str(each) for each in named if isinstance(each, KernelText)) if isinstance(named, tuple) else ()
+    )
+    module = Module(call.line, text, instances)
     name = call.argument(1, "name")
     return module if call.name != "RawKernel" else Kernel(module, str(name)) if name else None
 

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -41,6 +41,7 @@ from cudamm.source.program_values import (
     is_chosen_by_user,
     own_number,
     own_value,
+    template_arguments,
     template_parameters,
     template_value,
 )
@@ -88,6 +89,7 @@ class WorkedOutLaunch:
         swapped: why A and B are certainly passed in the wrong order; empty if they are not.
         wrong_dimension: which size is taken from the wrong dimension of a tensor; the fields are those of the
             right one. None for none.
+        instances: the other instances of the kernel that the program launches or names, such as `mm<double>`.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -101,6 +103,7 @@ class WorkedOutLaunch:
     program_size: tuple[int, int, int] | None = None
     assumptions: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
     type_conflict: str = ""
     copies_back_only: bool = False
     conflict_place: str = ""
@@ -121,7 +124,9 @@ _ROUNDED_UP = re.compile(r"\bceil\(([MNK]) / (\w+|\([^()]*\))\)")
 
 
 @functools.lru_cache(maxsize=16)
-def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> tuple[WorkedOutLaunch, ...]:
+def worked_out_launches(
+    source: str, kernels: frozenset[str] | None = None, entry: str = ""
+) -> tuple[WorkedOutLaunch, ...]:
     """Return the launch of each kernel that multiplies two matrices, in the order of their lines.
 
     Of several launches of a kernel the first is taken that is reached and that can be read whole.
@@ -129,10 +134,18 @@ def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> t
     Args:
         source: C++ source with its own headers in it.
         kernels: names of those whose launches are of interest; None: all.
+        entry: a kernel with template arguments, whose own launch comes first.
     """
     file = source_file(source)
     found: dict[str, WorkedOutLaunch] = {}
     ways: dict[str, dict[str, str]] = {}  # the place of each way to launch a kernel, by its text
+    instances: dict[str, dict[str, None]] = {}
+    wanted = re.sub(r"\s", "", entry) if "<" in entry else ""
+
+    def doubts(launch: WorkedOutLaunch) -> tuple[bool, bool, int]:
+        is_other = re.sub(r"\s", "", launch.fields.get("entry", "")) != wanted
+        return (bool(wanted) and is_other, *launch.doubts)
+
     statements = launches(file)
     for statement in sorted(statements, key=lambda launch: launch.doubts):
         is_wanted = kernels is None or statement.kernel in kernels
@@ -144,11 +157,21 @@ def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> t
             continue
         of_kernel[statement.text] = place_of(statement.node)
         known = found.get(statement.kernel)
-        if known is None or (any(known.doubts) and len(of_kernel) <= _MOST_WAYS):
+        if len(of_kernel) <= _MOST_WAYS:
+            entries = _Launch(file, statement, kernel).entries()
+            instances.setdefault(statement.kernel, {}).update(dict.fromkeys(entries))
+        if known is None or (any(doubts(known)) and len(of_kernel) <= _MOST_WAYS):
             launch = _Launch(file, statement, kernel).worked_out()
-            if known is None or launch.doubts < known.doubts:
+            if known is None or doubts(launch) < doubts(known):
                 found[statement.kernel] = launch
-    with_others = (replace(launch, others=_others(launch, ways[name])) for name, launch in found.items())
+    with_others = (
+        replace(
+            launch,
+            others=_others(launch, ways[name]),
+            instances=_without(launch.fields.get("entry", name), instances[name]),
+        )
+        for name, launch in found.items()
+    )
     return tuple(sorted(with_others, key=lambda launch: launch.line))
 
 
@@ -160,6 +183,12 @@ def _corrected(wrong: WrongDimension, kernel: str, line: int) -> WorkedOutLaunch
         return None
     assumptions = (wrong.assumption, *launch.assumptions)
     return replace(launch, wrong_dimension=wrong, assumptions=assumptions, others=())
+
+
+def _without(entry: str, instances: Iterable[str]) -> tuple[str, ...]:
+    """Return the instances of a kernel that are not a certain one, each once."""
+    by_text = {re.sub(r"\s", "", each): each for each in instances}
+    return tuple(each for text, each in by_text.items() if text != re.sub(r"\s", "", entry))
 
 
 def _others(launch: WorkedOutLaunch, ways: Mapping[str, str]) -> tuple[str, ...]:
@@ -632,8 +661,36 @@ class _Launch:
         member = re.sub(r"_(?=[a-z]+$)", ".", name)
         return member if member in text_of(self.function.node) else re.sub("_([xyz])$", r".\1", name)
 
-    def _entry(self) -> str:
-        """Return the kernel with its template arguments, in which variables of the host code have values."""
+    def entries(self) -> Iterator[str]:
+        """Yield the instances that the program launches here, or names, which differ in types of elements."""
+        given = self.statement.template_arguments or ""
+        if not template_parameters(self.kernel):
+            return
+        own = self._entry()
+        yield own
+        for name in template_parameters(self.function):
+            if re.search(rf"\b{name}\b", given):
+                for argument in template_arguments(self.file, self.function, name):
+                    if argument in BYTES:
+                        yield self._entry({name: argument})
+        macro = re.search(r"\bAT_DISPATCH_(\w+)\s*\(([^{]*)", text_of(self.function.node))
+        if macro and "scalar_t" in given and re.search("FLOATING|ALL", macro[1]):
+            yield self._entry({"scalar_t": "double"})
+            for word, c_type in (("Half|HALF", "half"), ("BFloat16|BF16", "__nv_bfloat16")):
+                if re.search(word, macro[0]):
+                    yield self._entry({"scalar_t": c_type})
+        passed = passed_by(self.function)
+        for instance in passed.instances if passed else ():
+            words, of_own = (re.findall(r"\w+", text) for text in (instance, own))
+            if [w for w in words if w not in BYTES] == [w for w in of_own if w not in BYTES]:
+                yield instance
+
+    def _entry(self, chosen: Mapping[str, str] | None = None) -> str:
+        """Return the kernel with its template arguments, in which variables of the host code have values.
+
+        Args:
+            chosen: the values of some names, before all others.
+        """
         given = self.statement.template_arguments
         if given is None:
             types = [self._deduced_type(name) for name in template_parameters(self.kernel)]
@@ -642,6 +699,8 @@ class _Launch:
             )
 
         def value(name: re.Match[str]) -> str:
+            if chosen and name[0] in chosen:
+                return chosen[name[0]]
             if name[0] in constants(self.file) or name[0] in self.found.compiled_sizes():
                 return name[0]
             if name[0] in template_parameters(self.function):

@@ -557,6 +557,9 @@ class Interpreter:
             return self._run(called, call)
         if isinstance(called, Class):
             return self._instance(called, call)
+        forward = owner.find("forward") if isinstance(owner, Class) and name == "apply" else None
+        if isinstance(forward, Function):  # of a torch.autograd.Function, which gets its context first
+            return self._run(forward, replace(call, arguments=[Unknown("ctx"), *call.arguments]))
         kernel = called if isinstance(called, Kernel) else owner if isinstance(owner, Kernel) else None
         launch = launch_of(kernel, call, self.frames) if kernel and given is not None else None
         if kernel and launch:

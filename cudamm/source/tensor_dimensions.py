@@ -66,7 +66,7 @@ def wrong_dimension(found: LaunchRoles) -> WrongDimension | None:
         rows, columns = DIMENSIONS[letter][:: -1 if is_transposed else 1]
         kernel, why = found.kernel.name, reasons.get(is_transposed, "")
         for wanted, (size, name) in exchanged.items():
-            right = re.sub(r"\d(?=\D*$)", str(wanted), text_of(size))
+            right = _with_dimension(text_of(size), wanted)
             changes[size] = right
             number = f"the number of {tensor}'s {_WORDS[1 - wanted]}"
             given = f"{name} is {text_of(size)}, {number}" if name else f"{text_of(size)} is passed, {number}"
@@ -82,6 +82,12 @@ def wrong_dimension(found: LaunchRoles) -> WrongDimension | None:
     first = min(changes, key=lambda node: node.start_byte)
     source = _with(found.file.tree, changes)
     return WrongDimension(_joined(texts), ", ".join(assumed), place_of(first), source)
+
+
+def _with_dimension(size: str, number: int) -> str:
+    """Return `B.size(0)` with the number of another dimension, which is counted from the end if the first is."""
+    from_end = re.search(r"-\d\D*$", size)
+    return re.sub(r"-?\d(?=\D*$)", str(number - 2 if from_end else number), size)
 
 
 def _joined(texts: list[str]) -> str:
@@ -113,7 +119,7 @@ def _exchanged(found: LaunchRoles, parameter: str, tensor: str) -> dict[int, tup
     kernel_sizes = indexed.rows, indexed.width
     given = [_origin(found.function, found.shapes.passed[size]) if size in found.shapes.passed else None
              for size in kernel_sizes]  # fmt: skip
-    dimensions = [each and _dimension(each[0]) for each in given]
+    dimensions = [each and _dimension(found.function, each[0]) for each in given]
     exchanged = {
         wanted: each
         for wanted, (each, dimension) in enumerate(zip(given, dimensions, strict=True))
@@ -134,8 +140,8 @@ def _origin(function: Function, node: Node) -> tuple[Node, str] | None:
     for _ in range(len(function.first_values) + 1):
         node = without_casts(node)
         value = function.first_values.get(text_of(node)) if node.type == "identifier" else None
-        is_named_so = value is not None and _dimension(without_casts(value)) is None
-        if _dimension(node) and (value is None or is_named_so):
+        is_named_so = value is not None and _dimension(function, without_casts(value)) is None
+        if _dimension(function, node) and (value is None or is_named_so):
             return node, name
         if value is None:
             break
@@ -143,8 +149,17 @@ def _origin(function: Function, node: Node) -> tuple[Node, str] | None:
     return None
 
 
-def _dimension(node: Node) -> Dimension | None:
-    size = TENSOR_SIZE.fullmatch(flat_name(node))
+def _dimension(function: Function, node: Node) -> Dimension | None:
+    """Return the dimension that `B.size(0)`, `B.size(-2)`, or `s[0]` of `auto s = B.sizes();` is."""
+    text = re.sub(r"\s", "", text_of(node))
+    size, element = TENSOR_SIZE.fullmatch(flat_name(node)), re.fullmatch(r"(\w+)\[([01])\]", text)
+    from_end = re.fullmatch(r"(\w+)\.size\(-([12])\)", text)
+    if from_end:
+        return from_end[1], 2 - int(from_end[2])
+    sizes = function.first_values.get(element[1]) if element else None
+    tensor = re.fullmatch(r"(\w+)\.sizes\(\)", text_of(sizes))
+    if element and tensor:
+        return tensor[1], int(element[2])
     return (size[1], int(size[2])) if size else None
 
 
@@ -222,6 +237,6 @@ def _compared(function: Function) -> Iterator[tuple[Dimension, Dimension, Node]]
             continue
         sides = (node.child_by_field_name(side) for side in ("left", "right"))
         origins = [_origin(function, side) if side else None for side in sides]
-        found = [_dimension(each[0]) if each else None for each in origins]
+        found = [_dimension(function, each[0]) if each else None for each in origins]
         if found[0] and found[1]:
             yield found[0], found[1], node

@@ -25,6 +25,10 @@ from cudamm.source.program_values import callers_of, own_value
 
 _WORDS = "rows", "columns"
 
+_EXTENTS = "rows", "cols"
+_EXTENT = re.compile(r"(\w+)_(rows|cols)")
+"""The name of an extent of an array in a Python program, as `host_values.py` writes it."""
+
 Dimension = tuple[str, int]
 """A tensor and the number of one of its dimensions."""
 
@@ -49,7 +53,7 @@ class WrongDimension:
 def wrong_dimension(found: LaunchRoles) -> WrongDimension | None:
     """Return the sizes of a launch that are taken from the wrong dimension; None if none certainly is."""
     of_letter = {letter: parameter for parameter, letter in found.letters.items()}
-    if found.swapped or found.function.name == LAUNCHER or not {*"ABC"} <= of_letter.keys():
+    if found.swapped or not {*"ABC"} <= of_letter.keys():
         return None
     if not all(p.is_pointer for p in found.parameters if p.name in found.letters):
         return None
@@ -66,11 +70,11 @@ def wrong_dimension(found: LaunchRoles) -> WrongDimension | None:
         rows, columns = DIMENSIONS[letter][:: -1 if is_transposed else 1]
         kernel, why = found.kernel.name, reasons.get(is_transposed, "")
         for wanted, (size, name) in exchanged.items():
-            right = _with_dimension(text_of(size), wanted)
-            changes[size] = right
+            text, right = _in_words(size), _in_words(size, wanted)
+            changes[size] = _with_dimension(text_of(size), wanted)
             number = f"the number of {tensor}'s {_WORDS[1 - wanted]}"
-            given = f"{name} is {text_of(size)}, {number}" if name else f"{text_of(size)} is passed, {number}"
-            assumed.append(f"with {f'{name} = ' if name else ''}{right} for {text_of(size)}")
+            given = f"{name} is {text}, {number}" if name else f"{text} is passed, {number}"
+            assumed.append(f"with {f'{name} = ' if name else ''}{right} for {text}")
             texts.append(
                 f"{given}, and {kernel} reads {tensor} as {rows} x {columns} ({why}); write {right}"
                 if why
@@ -85,9 +89,18 @@ def wrong_dimension(found: LaunchRoles) -> WrongDimension | None:
 
 
 def _with_dimension(size: str, number: int) -> str:
-    """Return `B.size(0)` with the number of another dimension, which is counted from the end if the first is."""
+    """Return `B.size(0)`, `B.size(-2)` or `B_rows` with the number of another dimension."""
+    if _EXTENT.fullmatch(size):
+        return _EXTENT.sub(rf"\1_{_EXTENTS[number]}", size)
     from_end = re.search(r"-\d\D*$", size)
     return re.sub(r"-?\d(?=\D*$)", str(number - 2 if from_end else number), size)
+
+
+def _in_words(size: Node, number: int | None = None) -> str:
+    """Return a size as the program has it, perhaps with another dimension: `b.shape[0]` for `b_rows`."""
+    text = text_of(size) if number is None else _with_dimension(text_of(size), number)
+    extent = _EXTENT.fullmatch(text)
+    return f"{extent[1]}.shape[{_EXTENTS.index(extent[2])}]" if extent else text
 
 
 def _joined(texts: list[str]) -> str:
@@ -106,7 +119,10 @@ def _with(tree: Node, changes: Mapping[Node, str]) -> str:
 
 def _tensor(found: LaunchRoles, parameter: str) -> str:
     """Return the tensor that a launch passes for a parameter; empty if it is none, or a view."""
-    rows = TENSOR_SIZE.fullmatch(found.shapes.shape_of(parameter).rows)
+    shape = found.shapes.shape_of(parameter)
+    rows, extent = TENSOR_SIZE.fullmatch(shape.rows), _EXTENT.fullmatch(shape.rows)
+    if extent and found.function.name == LAUNCHER:
+        return extent[1] if (shape.is_ordered and shape.width == f"{extent[1]}_cols") else ""
     return rows[1] if rows and rows[2] == "0" else ""
 
 
@@ -120,15 +136,16 @@ def _exchanged(found: LaunchRoles, parameter: str, tensor: str) -> dict[int, tup
     given = [_origin(found.function, found.shapes.passed[size]) if size in found.shapes.passed else None
              for size in kernel_sizes]  # fmt: skip
     dimensions = [each and _dimension(found.function, each[0]) for each in given]
+    is_in_python = found.function.name == LAUNCHER
     exchanged = {
         wanted: each
         for wanted, (each, dimension) in enumerate(zip(given, dimensions, strict=True))
-        if each and each[0].type != "identifier" and dimension == (tensor, 1 - wanted)
+        if each and (each[0].type != "identifier" or is_in_python) and dimension == (tensor, 1 - wanted)
     }
     if any(one[0] == other[0] == tensor for one, other, _ in _compared(found.function)):
         return {}  # a square matrix
     if dimensions[0] and dimensions[0] == dimensions[1]:
-        own = {own_value(found.file, found.function, f"{tensor}_size_{axis}") for axis in (0, 1)}
+        own = {_value(found, tensor, axis) for axis in (0, 1)}
         if kernel_sizes[0] == kernel_sizes[1] or None in own or len(own) == 1:
             return {}
     return exchanged
@@ -141,6 +158,7 @@ def _origin(function: Function, node: Node) -> tuple[Node, str] | None:
         node = without_casts(node)
         value = function.first_values.get(text_of(node)) if node.type == "identifier" else None
         is_named_so = value is not None and _dimension(function, without_casts(value)) is None
+        is_named_so |= function.name == LAUNCHER and TENSOR_SIZE.fullmatch(text_of(node)) is not None
         if _dimension(function, node) and (value is None or is_named_so):
             return node, name
         if value is None:
@@ -156,6 +174,9 @@ def _dimension(function: Function, node: Node) -> Dimension | None:
     from_end = re.fullmatch(r"(\w+)\.size\(-([12])\)", text)
     if from_end:
         return from_end[1], 2 - int(from_end[2])
+    extent = _EXTENT.fullmatch(text) if function.name == LAUNCHER else None
+    if extent:
+        return extent[1], _EXTENTS.index(extent[2])
     sizes = function.first_values.get(element[1]) if element else None
     tensor = re.fullmatch(r"(\w+)\.sizes\(\)", text_of(sizes))
     if element and tensor:
@@ -195,6 +216,9 @@ def _checked(found: LaunchRoles, a: str, b: str) -> Iterator[tuple[tuple[int, in
 
 def _multiplied(found: LaunchRoles, a: str, b: str) -> Iterator[tuple[tuple[int, int], str]]:
     """Yield the dimensions of A and B that are equal in the program's own product of both."""
+    product = found.product
+    if product is not None:
+        yield product, f"the program itself multiplies {a} by {f'the transpose of {b}' if product[1] else b}"
     for caller, names in _callers(found, a, b):
         for one, other, _ in _compared(caller):
             pair = {names.get(one[0]): one[1], names.get(other[0]): other[1]}
@@ -205,16 +229,18 @@ def _multiplied(found: LaunchRoles, a: str, b: str) -> Iterator[tuple[tuple[int,
 
 def _shaped(found: LaunchRoles, a: str, b: str) -> Iterator[tuple[tuple[int, int], str]]:
     """Yield the dimensions of A and B that are equal in the shapes that the program passes."""
-    values = {
-        (tensor, axis): own_value(found.file, found.function, f"{tensor}_size_{axis}")
-        for tensor in (a, b)
-        for axis in (0, 1)
-    }
+    values = {(tensor, axis): _value(found, tensor, axis) for tensor in (a, b) for axis in (0, 1)}
     if None in values.values():
         return
     for i, j in itertools.product((0, 1), repeat=2):
         if values[a, i] == values[b, j]:
             yield (i, j), f"the program passes {a} of {_text(values, a)} and {b} of {_text(values, b)}"
+
+
+def _value(found: LaunchRoles, tensor: str, axis: int) -> int | None:
+    """Return the program's own value of a dimension; None if it is not known."""
+    extent = _EXTENTS[axis] if found.function.name == LAUNCHER else f"size_{axis}"
+    return own_value(found.file, found.function, f"{tensor}_{extent}")
 
 
 def _text(values: Mapping[Dimension, int | None], tensor: str) -> str:

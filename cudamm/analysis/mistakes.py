@@ -822,6 +822,10 @@ def wrong_result(watched: WatchedLaunch, reason: str) -> Mistake:
     if of_sum:
         return watched.mistake("wrong-result", reason, line=int(of_sum[1]), array="C")
     file, line = watched.program.method.launched_at
+    if reason == watched.program.method.wrong_dimension:
+        message, _, cure = reason.partition("; ")
+        file, line = watched.program.method.wrong_dimension_at
+        return watched.mistake("wrong-result", message, cure, line=line, file=file, array="C")
     if line and OF_LAUNCH.match(reason):
         return watched.mistake("wrong-result", reason, line=line, file=file, array="C")
     stores = {(a.file, a.line) for a in watched.observation.accesses if a.array == "C" and a.op == "store"}

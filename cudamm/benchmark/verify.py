@@ -252,9 +252,12 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None, advise
         result = result_of_case(case, "failed", str(error), verdict=Verdict(False, str(error)), device=device)
         has_hung = isinstance(error, HangError) and not case.variant.method.builtin
         return _Verified(case.position, result, has_hung=has_hung)
-    if OF_LAUNCH.match(verdict.cause):
+    method = case.variant.method
+    if verdict.cause and verdict.cause == method.wrong_dimension:
+        verdict = Verdict(False).because_of(verdict.cause + method.wrong_dimension_place)
+    elif OF_LAUNCH.match(verdict.cause):
         rest = verdict.reason.removeprefix(verdict.cause).removeprefix("; ")
-        cause = verdict.cause + case.variant.method.launch_place
+        cause = verdict.cause + method.launch_place
         verdict = dataclasses.replace(verdict, reason=rest).because_of(cause)
     status: Status = "ok" if verdict.correct else "failed"
     result = result_of_case(case, status, verdict.reason, verdict=verdict, device=device)

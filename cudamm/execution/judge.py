@@ -105,6 +105,8 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
         verdict = dataclasses.replace(
             verdict, reason="; ".join(filter(None, (verdict.reason, undefined_shuffle)))
         )
+    if verdict.correct and variant.method.wrong_dimension:  # proven: the launch with the right one is right
+        verdict = dataclasses.replace(verdict, correct=False).because_of(variant.method.wrong_dimension)
     return verdict
 
 

@@ -132,7 +132,11 @@ def names_in(path: Path) -> tuple[str, ...]:
 
 def _place_of_launch(path: Path, launch: WorkedOutLaunch | None) -> tuple[str, int]:
     """Return the file and the line of a launch, or of what is wrong with it, as `Method.launched_at`."""
-    place = (launch.conflict_place or launch.place) if launch and launch.line else ""
+    return _file_and_line(path, (launch.conflict_place or launch.place) if launch and launch.line else "")
+
+
+def _file_and_line(path: Path, place: str) -> tuple[str, int]:
+    """Return the file and the line of `line 12` or `line 12 of mm.cuh`; an empty name for the own file."""
     found = re.fullmatch(r"line (\d+)(?: of (.+))?", place)
     if found is None:
         return "", 0
@@ -294,6 +298,8 @@ def parse_method(
         *parse_list(fields.get("requires", "")),
         parse(fields.get("shared-bytes", "0")),
     )
+    wrong = launch.worked_out.wrong_dimension if launch and launch.worked_out else None
+    wrong = wrong if launch and "args" in launch.fields else None
     return Method(
         name=name,
         path=path,
@@ -328,6 +334,8 @@ def parse_method(
         program_scale=launch.worked_out.program_scale if launch and launch.worked_out else None,
         launched_at=_place_of_launch(path, launch.worked_out if launch else None),
         type_conflict=_conflict_of(launch),
+        wrong_dimension=wrong.text if wrong else "",
+        wrong_dimension_at=_file_and_line(path, wrong.place) if wrong else ("", 0),
         copies_back_only=bool(launch and launch.worked_out and launch.worked_out.copies_back_only),
         left_out=launch.worked_out.left_out if launch and launch.worked_out else (),
         keeps_shared_limit=launch is not None

@@ -70,20 +70,25 @@ def launched_kernels(path: Path, code: str, folders: Sequence[Path]) -> list[str
     return list(saved_launches(path)) or [launch.kernel for launch in _launches(path, code, folders)[0]]
 
 
-def _launches(path: Path, code: str, folders: Sequence[Path]) -> tuple[tuple[WorkedOutLaunch, ...], str]:
+def _launches(
+    path: Path, code: str, folders: Sequence[Path], entry: str = ""
+) -> tuple[tuple[WorkedOutLaunch, ...], str]:
     """Return the launches of the kernels in a file, and the source with them.
 
     They are in the file itself, or else in another one of its project, which may also call a function of the
     file with the sizes or the template arguments of the launch.
+
+    Args:
+        entry: the kernel with the template arguments that the user names, whose own launch comes first.
     """
     kernels = frozenset(kernels_in(code))
-    own = worked_out_launches(code, kernels)
+    own = worked_out_launches(code, kernels, entry)
     if any(not launch.unknown or not launch.is_product for launch in own):
         return own, code
     best: tuple[tuple[WorkedOutLaunch, ...], str, str] = (own, code, path.name)
     launching: dict[str, set[str]] = {}  # the files that launch each kernel
     for name, source in sources_with_launch(path, code, folders):
-        found = worked_out_launches(source, kernels)
+        found = worked_out_launches(source, kernels, entry)
         for launch in found:
             if launch.place.endswith(f" of {name}"):
                 launching.setdefault(launch.kernel, set()).add(name)
@@ -126,7 +131,7 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
     kernel = chosen or (next(iter(saved)) if len(saved) == 1 else "")
     if kernel in saved and saved[kernel].keys() | given.keys() >= _LAUNCH:
         return _found(saved_path(path), kernel, saved[kernel], given)
-    launches, source = _launches(path, code, folders)
+    launches, source = _launches(path, code, folders, given.get("entry", ""))
     kernel = kernel or (launches[0].kernel if len(launches) == 1 else "")
     note = ""
     if not kernel and not launches:
@@ -179,6 +184,10 @@ def _found(
     if launch and launch.others:
         verb = "launch" if len(launch.others) > 1 else "launches"
         notes.append(f"{' and '.join(launch.others[:_MOST_NAMED])} {verb} it too")
+    if launch and launch.instances and "entry" in others:
+        untried = launch.instances[:_MOST_NAMED]
+        verb = "are not tried: name one" if len(untried) > 1 else "is not tried: name it"
+        notes.append(f"{' and '.join(untried)} {verb} with --entry")
     note = f" ({'; '.join(notes)})" if notes else ""
     remark = f"{file} launches {kernel}{note} as {as_options(others)}" if others else ""
     if others and is_unlaunched:

@@ -226,6 +226,9 @@ class Method:
             method's own; the line of `type_conflict`, if it is another; line 0 if no launch was read.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type, a C that is not zero, or A and B in the wrong order; empty for none.
+        wrong_dimension: which size the program takes from the wrong dimension of a tensor, with the cure; the
+            launch is that with the right one. Empty for none.
+        wrong_dimension_at: its file, as in `launched_at`, and its line.
         copies_back_only: True if the program has PyCUDA copy C from the GPU only, with `Out`.
         keeps_shared_limit: True if the program launches the kernel without raising the limit of 48 KiB for
             dynamic shared memory.
@@ -274,6 +277,8 @@ class Method:
     program_scale: tuple[float, float] | None = None
     launched_at: tuple[str, int] = ("", 0)
     type_conflict: str = ""
+    wrong_dimension: str = ""
+    wrong_dimension_at: tuple[str, int] = ("", 0)
     copies_back_only: bool = False
     keeps_shared_limit: bool = False
     left_out: tuple[str, ...] = ()
@@ -282,7 +287,15 @@ class Method:
     @property
     def launch_place(self) -> str:
         """Return the place of the launch in brackets, as in ` (mm.cu:33)`; empty if it is not known."""
-        file, line = self.launched_at
+        return self._in_brackets(self.launched_at)
+
+    @property
+    def wrong_dimension_place(self) -> str:
+        """Return the place of `wrong_dimension` in the same way."""
+        return self._in_brackets(self.wrong_dimension_at)
+
+    def _in_brackets(self, place: tuple[str, int]) -> str:
+        file, line = place
         return f" ({file or self.path.name}:{line})" if line else ""
 
     def with_own_sizes(self, text: str) -> str:

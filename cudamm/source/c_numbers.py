@@ -41,6 +41,7 @@ LONGEST = 400
 """Number of characters of a translated expression."""
 
 _ARITHMETIC = ("+", "-", "*", "%", "==", "!=", "<", "<=", ">", ">=")
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _ROUNDING = {"ceil": "ceil", "ceilf": "ceil", "floor": "floor", "floorf": "floor", "min": "min", "max": "max"}
 _ROUNDED_UP = re.compile(r"ceil_?div|div_?ceil|cdiv|i?div_?up|updiv|div_?round_?up", re.IGNORECASE)
 """Names of functions for a quotient of whole numbers that is rounded up."""
@@ -57,6 +58,9 @@ _REAL = frozenset({"float", "double"})
 BYTES = {"char": 1, "half": 2, "__half": 2, "__nv_bfloat16": 2, "short": 2, "int": 4, "float": 4, "double": 8}
 """Size of each type of elements, in bytes."""
 
+_IS_SAME = re.compile(
+    r"(?:std\s*::\s*)?is_same(?:_v)?\s*<\s*(\w+)\s*,\s*(\w+)\s*>\s*(?:::\s*value|\(\s*\)|\{\s*\})?"
+)
 _SIZEOF = re.compile(r"\(*\s*sizeof\s*\(\s*(\w+?)([2-4]?)\s*\)[\s)]*")
 
 
@@ -104,6 +108,10 @@ class Translation:
         return number if number and len(number.text) <= LONGEST else None
 
     def _translated(self, node: Node) -> Number | None:
+        if node.type in ("qualified_identifier", "template_function", "call_expression"):
+            same = _IS_SAME.fullmatch(text_of(node))
+            if same:
+                return self._same_type(*same.groups())
         match node.type:
             case "number_literal":
                 number = _literal(text_of(node))
@@ -149,6 +157,17 @@ class Translation:
                 known = str(size_of_type(text_of(node)) or "") if self.has_bytes else "sizeof(element)"
                 return Number(known) if known else None
         return None
+
+    def _same_type(self, one: str, other: str) -> Number | None:
+        """Return whether two types are the same, by their sizes if one is the type of the elements."""
+        sizes = [BYTES.get(name, 0) for name in (one, other)]
+        if all(sizes):
+            return Number(str(int(one.strip("_") == other.strip("_"))))
+        size = max(sizes)
+        has_both = (
+            size == 2 and len({*re.findall(r"\b(?:__)?(half|nv_bfloat16)\b", text_of(self.file.tree))}) > 1
+        )
+        return Number(f"(sizeof(element) == {size})") if size in (2, 4, 8) and not has_both else None
 
     def _name(self, name: str) -> Number | None:
         if not re.fullmatch(r"\w*", name, re.ASCII):  # headers have no such names
@@ -447,6 +466,11 @@ def _choice(condition: Number | None, then: Number | None, other: Number | None)
     if not (condition and then and other):
         return None
     test = condition.text
+    of_type = re.fullmatch(r"\((sizeof\(element\)) (\S+) (\d+)\)", test)
+    if of_type and of_type[2] in _OPPOSITE:
+        opposite = f"({of_type[1]} {_OPPOSITE[of_type[2]]} {of_type[3]})"
+        text = f"({then.text} * {test} + {other.text} * {opposite})"
+        return Number(text, then.is_whole and other.is_whole)
     return Number(
         f"(({test} != 0) * {then.text} + ({test} == 0) * {other.text})", then.is_whole and other.is_whole
     )

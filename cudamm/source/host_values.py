@@ -103,6 +103,7 @@ class Module:
 
     line: int
     text: Value
+    instances: tuple[str, ...] = ()  # the `name_expressions` of CuPy
 
     @property
     def source(self) -> KernelText:

@@ -184,6 +184,12 @@ class LaunchRoles:
         return {names[int(each.removesuffix("T"))]: each.endswith("T") for each in found}
 
     @property
+    def product(self) -> tuple[int, int] | None:
+        """Return the dimensions of A and B that a Python program's own product has equal; None for none."""
+        factors = [(self.letters.get(name), is_transposed) for name, is_transposed in self._factors.items()]
+        return (1, int(factors[1][1])) if [letter for letter, _ in factors] == ["A", "B"] else None
+
+    @property
     def _matrices(self) -> list[KernelParameter]:
         return [p for p in self.parameters if p.name in self.letters]
 

@@ -51,12 +51,26 @@ class Passed:
         mistake: of the configuration, in words; empty for none.
         product: the places of two arguments that the program itself multiplies, such as `1 2`, or `1 2T` if
             the second is transposed there; empty for none.
+        imported: libraries under the names by which the program has imported them, such as `numpy=np`.
+        instances: those that the program names of the kernels of the text, such as `mm<float>`.
     """
 
     interface: str
     kinds: Sequence[str]
     mistake: str = ""
     product: str = ""
+    imported: Sequence[str] = ()
+    instances: Sequence[str] = ()
+
+    def name_of(self, *libraries: str) -> str:
+        """Return the program's name for the first of several libraries that it imports; else the first's."""
+        names = dict(each.split("=") for each in self.imported if "=" in each)
+        return next((names[library] for library in libraries if library in names), libraries[0])
+
+    @property
+    def numpy(self) -> str:
+        """Return the program's name for NumPy, or for CuPy, which has the same types; else `np`."""
+        return "np" if (name := self.name_of("", "numpy", "cupy")) == "" else name
 
     @property
     def arrays(self) -> list[bool]:
@@ -65,11 +79,12 @@ class Passed:
 
     def code(self) -> str:
         """Return the C++ that says it."""
-        parts = [self.interface, self.mistake, self.product, *self.kinds]
+        names = ",".join(self.imported), "|".join(self.instances)
+        parts = [self.interface, self.mistake, self.product, *names, *self.kinds]
         return f'const char *{PASSED} = "{";".join(re.sub(_OTHERS, "", part) for part in parts)}";'
 
 
-_OTHERS = r"[^\w.,:()\[\]“” /+*=-]"
+_OTHERS = r"[^\w.,:()\[\]“” /+*=<>|-]"
 """What the text in C++ must not contain."""
 
 
@@ -78,8 +93,9 @@ def passed_by(function: Function) -> Passed | None:
     node = function.values.get(PASSED) if function.name == LAUNCHER else None
     if node is None:
         return None
-    interface, mistake, product, *kinds = text_of(node).strip('"').split(";")
-    return Passed(interface, kinds, mistake, product)
+    interface, mistake, product, imported, named, *kinds = text_of(node).strip('"').split(";")
+    instances = named.split("|") if named else ()
+    return Passed(interface, kinds, mistake, product, imported.split(","), instances)
 
 
 def mistake_of(
@@ -116,7 +132,7 @@ def mistake_of(
         texts.append(text)
         if any(all_of(parameter, "pointer_declarator", "array_declarator")):
             if kind == "numpy":
-                return _of_numpy(passed.interface, text, letters.get(name, ""))
+                return _of_numpy(passed, text, letters.get(name, ""))
             if kind == "view":
                 found = _of_view(details, kernel.name, letters.get(name, ""), columns, roles)
                 if found:
@@ -124,19 +140,21 @@ def mistake_of(
             kind, wanted = ("", "") if kind in ("", "numpy") else ("pointer", "pointer")
         else:
             wanted = _TYPES.get(declared, "")
-            found = _of_number(passed.interface, kind, wanted, text, place, is_zero=bool(zero))
+            found = _of_number(passed, kind, wanted, text, place, is_zero=bool(zero))
             if found:
                 return found
         if layout is not None:
             layout = [*layout, (wanted, kind)] if wanted and kind else None
     is_whole = layout and len(passed.kinds) == len(kernel.parameters) and passed.interface == PYCUDA
-    return _of_layout(layout, kernel, texts) if layout and is_whole else ""
+    return _of_layout(passed.numpy, layout, kernel, texts) if layout and is_whole else ""
 
 
-def _of_numpy(interface: str, array: str, letter: str) -> str:
-    cure = {CUPY: f"pass cupy.asarray({array})", PREPARED: f"pass pycuda.driver.to_device({array})"}.get(
-        interface, f"pass pycuda.driver.{'Out' if letter == 'C' else 'In'}({array})"
-    )
+def _of_numpy(passed: Passed, array: str, letter: str) -> str:
+    driver = passed.name_of("pycuda.driver")
+    cure = {
+        CUPY: f"pass {passed.name_of('cupy')}.asarray({array})",
+        PREPARED: f"pass {driver}.to_device({array})",
+    }.get(passed.interface, f"pass {driver}.{'Out' if letter == 'C' else 'In'}({array})")
     return f"{array} is an array of NumPy in the memory of the host, and the kernel takes a pointer: {cure}"
 
 
@@ -163,8 +181,9 @@ def view_mistake(view: str, base: str, kernel: str, copied: str) -> str:
     )
 
 
-def _of_number(interface: str, kind: str, wanted: str, text: str, place: str, *, is_zero: bool) -> str:
+def _of_number(passed: Passed, kind: str, wanted: str, text: str, place: str, *, is_zero: bool) -> str:
     """Return what is wrong with a number that is passed for a parameter that is no pointer."""
+    interface, np = passed.interface, passed.numpy
     if not kind or kind in _ARRAYS or interface == PREPARED:
         return ""
     number = "the number" if not re.fullmatch(r"[A-Za-z_]\w*|[\d.]+", text) else text
@@ -172,18 +191,18 @@ def _of_number(interface: str, kind: str, wanted: str, text: str, place: str, *,
     if interface == PYCUDA and kind in _PYTHON:
         dtype = wanted or ("int32" if kind == "int" else "float32")
         what = "an int of Python" if kind == "int" else "a float of Python"
-        return f"{number} is {what}, which PyCUDA does not take (TypeError): pass np.{dtype}({example})"
+        return f"{number} is {what}, which PyCUDA does not take (TypeError): pass {np}.{dtype}({example})"
     gets = {"int": "int64", "float": "float64"}.get(kind, kind)
     is_real = "float" in gets
     if wanted and not is_zero and (is_real != ("float" in wanted) or (is_real and gets != wanted)):
         what = _with_article(gets)
         if kind in _PYTHON:
             what = f"{'an int' if kind == 'int' else 'a float'} of Python, which CuPy passes as a {gets}"
-        return f"{number} is {what}, and {place}: pass np.{wanted}({example})"
+        return f"{number} is {what}, and {place}: pass {np}.{wanted}({example})"
     return ""
 
 
-def _of_layout(layout: Sequence[tuple[str, str]], kernel: Function, arguments: Sequence[str]) -> str:
+def _of_layout(np: str, layout: Sequence[tuple[str, str]], kernel: Function, arguments: Sequence[str]) -> str:
     """Return which number has another width than its parameter, so that the kernel gets other bytes.
 
     PyCUDA packs the arguments one after the other, and the driver refuses too many bytes.
@@ -195,7 +214,7 @@ def _of_layout(layout: Sequence[tuple[str, str]], kernel: Function, arguments: S
         if _width(wanted) != _width(kind):
             bytes_of = f"{_width(kind)} bytes, and {kernel.name} takes {_width(wanted)} for {name}"
             example = text if text.isidentifier() or text.isdigit() else "…"
-            return f"{text} is {_with_article(kind)} of {bytes_of}: pass np.{wanted}({example})"
+            return f"{text} is {_with_article(kind)} of {bytes_of}: pass {np}.{wanted}({example})"
     return ""
 
 

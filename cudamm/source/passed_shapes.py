@@ -20,6 +20,7 @@ from cudamm.source.c_text import LAUNCHER
 from cudamm.source.host_code import allocations, first_name, size_name
 from cudamm.source.kernel_body import KernelBody, MatrixUse
 from cudamm.source.parsed_source import all_of, text_of
+from cudamm.source.passed_arguments import passed_by
 from cudamm.source.program_values import callers_of, own_number, own_value
 
 TENSOR_SIZE = re.compile(r"(\w+)_(?:size|sizes|shape)_([01])")
@@ -220,12 +221,34 @@ class PassedShapes:
         code = text_of(self.function.node)
         is_tensor = re.search(rf"\b{name}\s*\.\s*sizes?\s*\(", code) if name else None
         if is_tensor and f"{name}.size(2)" not in code and not _TRANSPOSES.search(text_of(node)):
-            return Shape(f"{name}_size_0", f"{name}_size_1", is_ordered=True)
+            if self._is_another_later(name):
+                return Shape()
+            made = "" if made_from is None else text_of(made_from)
+            shape = Shape(f"{name}_size_0", f"{name}_size_1", is_ordered=True)
+            return shape.reversed if self._is_passed_view(name) and "contiguous(" not in made else shape
         extents = f"{name}_rows", f"{name}_cols"  # of an unknown array in Python
         is_unknown = self.function.name == LAUNCHER and not {*extents}.isdisjoint(
             self.function.parameter_names
         )
         return Shape(*extents, is_ordered=True) if is_unknown else Shape()
+
+    def _is_another_later(self, tensor: str) -> bool:
+        """Return whether the function gives a tensor's name to a tensor of another shape."""
+        values = (
+            node.child_by_field_name("right")
+            for node in all_of(self.function.node, "assignment_expression")
+            if text_of(node.child_by_field_name("left")) == tensor
+        )
+        same = rf"{tensor}\s*\.\s*(?:contiguous|to|cuda|detach)\([^()]*\)"
+        return any(not re.fullmatch(same, text_of(value)) for value in values)
+
+    def _is_passed_view(self, tensor: str) -> bool:
+        """Return whether a Python program passes a transposed view, whose memory is not transposed."""
+        for caller, _ in callers_of(self.file, self.function, tensor):
+            passed, place = passed_by(caller), self.function.parameter_names.index(tensor)
+            if passed and place < len(passed.kinds) and passed.kinds[place].startswith("view"):
+                return True
+        return False
 
     def _fits(self, wanted: Shape, shape: Shape) -> bool | None:
         """Return whether an array has a shape, in either order if it is not known; None for not known."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from cudamm.source.c_definitions import Function, SourceFile, flat_name, without_casts
-from cudamm.source.c_numbers import Translation, constant_values
+from cudamm.source.c_numbers import BYTES, Translation, constant_values
 from cudamm.source.expression import evaluated, parse
 from cudamm.source.kernel_parameters import members_of_structs
 from cudamm.source.parsed_source import all_of, declared_name, is_inside, text_of
@@ -161,11 +161,51 @@ def _own_number(file: SourceFile, function: Function, node: Node | None, levels:
         return None
     names = parse(number.text).names
     known = dict(constant_values(file))
+    if "element" in names and "element" not in known:
+        known |= {"element": size} if (size := _element_bytes(file, function)) else {}
     for name in names - known.keys():
         value = _own_value(file, function, name, levels - 1)
         if value is not None:
             known[name] = value
     return evaluated({"it": parse(number.text)}, known).get("it")
+
+
+def _element_bytes(file: SourceFile, function: Function) -> int:
+    """Return the size of the type for which a template is called; 0 if it is not known."""
+    if re.search(r"\bscalar_t\b", text_of(function.node)):  # a macro of PyTorch sets it to each type
+        return BYTES["float"]
+    for name in template_parameters(function):
+        c_type = template_value(file, function, name) or deduced_type(file, function, name)
+        if c_type in BYTES:
+            return BYTES[c_type]
+    return 0
+
+
+def deduced_type(file: SourceFile, function: Function, name: str) -> str:
+    """Return the type that a template parameter is deduced from in the first call; empty if not known."""
+    for parameter, node in zip(function.parameter_names, function.parameters, strict=True):
+        if text_of(node.child_by_field_name("type")) == name:
+            for caller, argument in callers_of(file, function, parameter):
+                variable = next((text_of(each) for each in all_of(argument, "identifier")), "")
+                return caller.types.get(variable, "")
+    return ""
+
+
+def template_arguments(file: SourceFile, function: Function, name: str) -> list[str]:
+    """Return what the calls of a function give as one of its template arguments, also by deduction."""
+    place, found = template_parameters(function).index(name), list[str]()
+    for node in all_of(file.tree, "template_function"):
+        given = node.child_by_field_name("arguments")
+        is_call = text_of(node.child_by_field_name("name")) == function.name
+        if is_call and given and place < given.named_child_count:
+            found.append(text_of(given.named_children[place]))
+    for parameter, node in zip(function.parameter_names, function.parameters, strict=True):
+        if text_of(node.child_by_field_name("type")) == name:
+            for caller, argument in callers_of(file, function, parameter):
+                variable = next((text_of(each) for each in all_of(argument, "identifier")), "")
+                found.append(caller.types.get(variable, ""))
+            break
+    return found
 
 
 def template_value(file: SourceFile, function: Function, name: str, levels: int = MOST_LEVELS) -> str:

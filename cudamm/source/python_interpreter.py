@@ -43,11 +43,11 @@ from cudamm.source.python_library import (
     NAMELESS,
     Call,
     element,
-    folder_of,
     is_zero,
     library_value,
     method_value,
     module_of,
+    path_attribute,
     transposed,
     whole_extents,
 )
@@ -68,11 +68,17 @@ MOST_DEPTH = 70
 MOST_STEPS = 50_000
 """Number of statements and parts of expressions that are followed."""
 
+MOST_REPEATED = 256
+"""Number of elements of a tuple that is repeated, as in `(TILE,) * 7`."""
+
 LONGEST_EXPRESSION = 400
 """Number of characters of C++ for a number."""
 
 MOST_LAUNCHES = 2
 """Number of launches by one call, with other values each, that are kept."""
+
+_SAME_MODULE = ("cuda", "cpu", "to", "eval", "train", "float", "half", "double")
+"""Methods of a module of PyTorch that return the module itself."""
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -97,12 +103,13 @@ class Interpreter:
         ] = []  # the texts with kernels that the program gives to variables and functions
         self.launches: dict[tuple[ast.Call, str, str], list[Launch]] = {}  # the first of each call
         self.calls: list[Call] = []  # of libraries
+        self.extension_calls: list[Call] = []  # of C++ functions that PyTorch compiles with a kernel
         self.products: list[tuple[Value, Value]] = []  # the factors of the program's own products
         self.decorated: list[tuple[FunctionNode, str]] = []  # functions, with the names of their decorators
         self._lines, self._name, self._read = program.split("\n"), name, read
         self._is_python_2 = is_python_2
         self._is_python_3 = False  # whether that is certain
-        self._frames = [Frame()]
+        self.frames = [Frame()]
         self._instances: list[Instance] = []
         self._functions: list[tuple[Function, Class | None]] = []  # with the classes of methods
         self._entered: set[ast.AST] = set()
@@ -124,7 +131,7 @@ class Interpreter:
 
     @property
     def _frame(self) -> Frame:
-        return self._frames[-1]
+        return self.frames[-1]
 
     # Statements
 
@@ -193,13 +200,13 @@ class Interpreter:
 
     def _define_class(self, node: ast.ClassDef) -> None:
         of = Class({}, self._frame, tuple(self.value(base) for base in node.bases))
-        self._frames.append(Frame(of.names, self._frame))
+        self.frames.append(Frame(of.names, self._frame))
         for each in node.body:
             if isinstance(each, FunctionNode):
                 self._define(each, of)
             else:
                 self._statement(each)
-        self._frames.pop()
+        self.frames.pop()
         self._frame.bind(node.name, of)
 
     def _assign(self, target: ast.expr, value: Value) -> None:
@@ -242,7 +249,7 @@ class Interpreter:
 
     def _either(self, test: Value, blocks: Sequence[Sequence[ast.AST]]) -> bool:
         """Follow each of several blocks, one of which the program executes."""
-        spaces = [*(frame.names for frame in self._frames), *(each.names for each in self._instances)]
+        spaces = [*(frame.names for frame in self.frames), *(each.names for each in self._instances)]
         before = [dict(names) for names in spaces]
         outcomes: list[list[dict[str, Value]]] = []
         for block in blocks:
@@ -352,6 +359,10 @@ class Interpreter:
                 return chosen(condition, self.value(body), self.value(orelse))
             case ast.Attribute(value=owner, attr=name):
                 return self._attribute(self.value(owner), name, node)
+            case ast.Subscript(value=owner, slice=ast.Slice(lower=None, upper=ast.expr() as end, step=None)):
+                whole, place = self.value(owner), getattr(self._number(end), "value", None)
+                if isinstance(whole, NamedFile) and isinstance(place, int):  # `__file__[:-3]`
+                    return NamedFile(whole.path[:place])
             case ast.Subscript(value=owner, slice=key):
                 return self._subscript(self.value(owner), self.value(key))
             case ast.Call():
@@ -417,12 +428,20 @@ class Interpreter:
                 return filled(left, "%", named)
             case KernelText(), ast.Add(), KernelText():
                 return KernelText(left.marked + right.marked)
-            case NamedFile(path=path), ast.Div() | ast.Add(), KernelText():
+            case NamedFile(path=path), ast.Div(), KernelText():
                 return NamedFile(posixpath.join(path, str(right).lstrip("/")))
+            case NamedFile(path=path), ast.Add(), KernelText():
+                return NamedFile(f"{path}{right}")
             case NamedFile(path=path), ast.Div(), NamedFile():
                 return NamedFile(posixpath.join(path, right.path))
             case tuple(), ast.Add(), tuple():
                 return (*left, *right)
+            case (tuple() as several, ast.Mult(), HostNumber(value=int() as times)) | (
+                HostNumber(value=int() as times),
+                ast.Mult(),
+                tuple() as several,
+            ):
+                return several * times if len(several) * times <= MOST_REPEATED else None
             case HostArray(), ast.MatMult(), _:
                 self.products.append((left, right))
                 return HostArray()
@@ -488,7 +507,7 @@ class Interpreter:
             case Library(path=path):
                 return Library(f"{path}.{name}")
             case NamedFile(path=path):
-                return NamedFile(folder_of(path)) if name == "parent" else None
+                return path_attribute(path, name)
         if name in ("shape", "size", "nbytes", "itemsize") and isinstance(owner, HostArray | Unknown):
             return self._of_array(owner, name)
         if name == "T" and isinstance(owner, HostArray):
@@ -512,7 +531,7 @@ class Interpreter:
 
     def _subscript(self, owner: Value, key: Value) -> Value | None:
         if owner == Library("sys.argv"):
-            return FOR_USER
+            return NamedFile(self._name) if getattr(key, "value", None) == 0 else FOR_USER
         return owner.get(str(key)) if isinstance(owner, dict) else element(owner, key)
 
     # Calls
@@ -530,13 +549,19 @@ class Interpreter:
         for value in (*call.arguments, *keywords.values()):
             self._note(value, node)
         if isinstance(called, Instance):
-            called = self._attribute(called, "__call__", node.func)
+            method = self._attribute(called, "__call__", node.func)
+            called = self._attribute(called, "forward", node.func) if isinstance(method, Unknown) else method
+        if isinstance(owner, Instance) and isinstance(called, Unknown) and name in _SAME_MODULE:
+            return owner
         if isinstance(called, Function):
             return self._run(called, call)
         if isinstance(called, Class):
             return self._instance(called, call)
+        forward = owner.find("forward") if isinstance(owner, Class) and name == "apply" else None
+        if isinstance(forward, Function):  # of a torch.autograd.Function, which gets its context first
+            return self._run(forward, replace(call, arguments=[Unknown("ctx"), *call.arguments]))
         kernel = called if isinstance(called, Kernel) else owner if isinstance(owner, Kernel) else None
-        launch = launch_of(kernel, call, self._frames) if kernel and given is not None else None
+        launch = launch_of(kernel, call, self.frames) if kernel and given is not None else None
         if kernel and launch:
             of_call = self.launches.setdefault((node, str(kernel.module.text), kernel.name), [])
             if len(of_call) < MOST_LAUNCHES and launch not in of_call:
@@ -548,7 +573,7 @@ class Interpreter:
             return made
         match name, owner:
             case "locals" | "globals" | "vars", _:
-                return dict(self._frames[0 if name == "globals" else -1].names)
+                return dict(self.frames[0 if name == "globals" else -1].names)
             case "exit" | "_exit" | "quit", _:
                 return Library("sys.exit()")
             case "append", tuple() if isinstance(node.func, ast.Attribute):
@@ -569,10 +594,15 @@ class Interpreter:
                 self._options[option] = self.variables.named(option, default)
             case "parse_args", _:
                 return Instance(None, self._options)
+        if isinstance(owner, Module) and not name.startswith("get_"):
+            self.extension_calls.append(call)
+            return None
         self.calls.append(call)
         factors = [*([owner] if isinstance(owner, HostArray) else []), *call.arguments]
         if call.name in ("dot", "matmul", "mm") and len(factors) > 1:
             self.products.append((factors[0], factors[1]))
+        elif call.name == "linear" and len(factors) > 1 and isinstance(factors[1], HostArray):
+            self.products.append((factors[0], transposed(factors[1], "")))
         found = None if owner is None or isinstance(called, Library) else method_value(call)
         return library_value(call) if found is None else found
 
@@ -605,7 +635,7 @@ class Interpreter:
             frame.names[parameter.arg] = self.variables.named(parameter.arg, value)
         if node.args.vararg and call:
             frame.names[node.args.vararg.arg] = tuple(arguments[len(function.parameters) :])
-        self._frames.append(frame)
+        self.frames.append(frame)
         self._depth += 5
         try:
             if isinstance(node, ast.Lambda):
@@ -613,6 +643,6 @@ class Interpreter:
             self._block(node.body)
         finally:
             self._depth -= 5
-            self._frames.pop()
+            self.frames.pop()
         first = frame.returned[0] if frame.returned else NOTHING
         return first if all(each == first for each in frame.returned) else None

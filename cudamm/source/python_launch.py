@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cudamm.source.c_text import LAUNCHER
+from cudamm.source.c_text import LAUNCHER, without_comments
 from cudamm.source.host_values import (
     DTYPES,
     Frame,
     HostArray,
     Kernel,
     Library,
+    Module,
     Unknown,
     Value,
     Variables,
@@ -24,6 +25,9 @@ from cudamm.source.python_text import HostNumber
 
 _PREPARED = {"prepared_call": 2, "prepared_timed_call": 2, "prepared_async_call": 3}
 """The methods that launch a prepared kernel, with the number of arguments before the kernel's own."""
+
+MOST_IMPORTED = 40
+"""Number of names of libraries that are kept with a launch."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,37 @@ class Launch:
         return f"void {LAUNCHER}({parameters}) {{ {self.passed.code()} {' '.join(declared)} {self.code} }}"
 
 
+def extension_call(
+    call: Call, module: Module, products: Sequence[tuple[Value, Value]], frames: Sequence[Frame]
+) -> Launch | None:
+    """Return the call of a C++ function in the text of a module; None if the text has no such function.
+
+    The function gets the extents of the arrays as `array_size_0` and `array_size_1`, and asserts that two of
+    them are equal if the program itself multiplies the arrays.
+    """
+    text = without_comments(str(module.source))
+    bound = re.search(rf'\bdef\(\s*"{call.name}"\s*,\s*&?\s*(?:\w+::)*(\w+)', text)
+    function = bound[1] if bound else call.name
+    if not re.search(rf"\b{function}\s*\(", text):
+        return None
+    given, code = list[str](), list[str]()
+    for place, value in enumerate(call.arguments):
+        if not isinstance(value, HostArray):
+            given.append(_argument(value, call.variables))
+            continue
+        array = _argument(Unknown(f"argument_{place}"), call.variables)
+        given.append(array)
+        if value.shape and len(value.shape) == 2:
+            code += [f"int {array}_size_{axis} = {each.text};" for axis, each in enumerate(value.shape)]
+    kinds = [_kind(each, call.variables, frames, "") for each in call.arguments]
+    launch = Launch(Kernel(module, function), call.line, "", Passed("", kinds), call.arguments)
+    product = re.fullmatch(r"(\d+) (\d+)(T?)", launch.with_product(products).passed.product)
+    if product:
+        first, second, is_transposed = given[int(product[1])], given[int(product[2])], product[3] == "T"
+        code.append(f"assert({first}_size_1 == {second}_size_{int(is_transposed)});")
+    return replace(launch, code=f"{' '.join(code)} {function}({', '.join(given)});")
+
+
 def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | None:
     """Return the launch that a call of a kernel is; None for other calls.
 
@@ -118,7 +153,10 @@ def launch_of(kernel: Kernel, call: Call, frames: Sequence[Frame]) -> Launch | N
     code = " ".join([*dict.fromkeys(conditions), *_allocations(arguments), launched])
     mistake = _mistake_of_extents(library, grid, "grid") or _mistake_of_extents(library, block, "block")
     kinds = [_kind(each, call.variables, frames, library) for each in arguments]
-    return Launch(kernel, call.line, code, Passed(library, kinds, mistake), arguments)
+    imported = [f"{each.path}={name}" for name, each in frames[0].names.items() if isinstance(each, Library)]
+    instances = kernel.module.instances
+    passed = Passed(library, kinds, mistake, imported=imported[:MOST_IMPORTED], instances=instances)
+    return Launch(kernel, call.line, code, passed, arguments)
 
 
 def _mistake_of_extents(library: str, value: Value, what: str) -> str:

@@ -43,7 +43,7 @@ _OPTIONS = ("options", "extra_cuda_cflags")
 _WORDS = """
 same array asarray ascontiguousarray asfortranarray asanyarray to_gpu to_gpu_async to_device In Out InOut
 same astype copy get set data_ptr contiguous cuda to float half double bfloat16 gpudata data ptr ravel flatten
-same from_numpy tensor squeeze view
+same from_numpy tensor squeeze view cpu numpy detach clone Parameter
 row ascontiguousarray contiguous copy ravel flatten
 view astype In InOut to_gpu to_gpu_async to_device from_numpy cuda to
 view float half double bfloat16 gpudata data ptr data_ptr
@@ -109,7 +109,11 @@ def module_of(call: Call) -> Module | Kernel | None:
         if is_definition and isinstance(text, KernelText):
             define = option.with_replaced("-D", plain("#define ")).with_replaced("=", plain(" "))
             text = KernelText(f"{define.marked}\n{text.marked}")
-    module = Module(call.line, text)
+    named = call.keywords.get("name_expressions", ())
+    instances = (
+        tuple(str(each) for each in named if isinstance(each, KernelText)) if isinstance(named, tuple) else ()
+    )
+    module = Module(call.line, text, instances)
     name = call.argument(1, "name")
     return module if call.name != "RawKernel" else Kernel(module, str(name)) if name else None
 
@@ -124,6 +128,12 @@ def method_value(call: Call) -> Value | None:
             return owner
         case KernelText():
             return _text_method(owner, call)
+        case NamedFile(path=path) if name == "replace" and len(call.arguments) == 2:
+            old, new = call.arguments
+            is_known = isinstance(old, KernelText) and isinstance(new, KernelText)
+            return NamedFile(path.replace(str(old), str(new))) if is_known else None
+        case NamedFile(path=path) if name == "rsplit" and str(first) == ".":
+            return NamedFile(path.rpartition(".")[0]), plain(path.rpartition(".")[2])
         case NamedFile(path=path) if isinstance(first, KernelText):
             made = {
                 "with_name": posixpath.join(folder_of(path), str(first)),
@@ -168,6 +178,22 @@ def joined(parts: Value, between: KernelText) -> KernelText | None:
     if not isinstance(parts, tuple) or len(known) != len(parts) or length > LONGEST_TEXT:
         return None
     return KernelText(between.marked.join(part.marked for part in known))
+
+
+def path_attribute(path: str, name: str) -> Value | None:
+    """Return an attribute of a `Path`; None if it is not known."""
+    stem, suffix = posixpath.splitext(posixpath.basename(path))
+    match name:
+        case "parent":
+            return NamedFile(folder_of(path))
+        case "parents":
+            above = [folder_of(path)]
+            while len(above) < MOST_ELEMENTS:
+                above.append(folder_of(above[-1]))
+            return tuple(map(NamedFile, above))
+        case "name" | "stem" | "suffix":
+            return plain({"name": stem + suffix, "stem": stem}.get(name, suffix))
+    return None
 
 
 def folder_of(path: str) -> str:
@@ -242,7 +268,9 @@ def library_value(call: Call) -> Value | None:
     return made
 
 
-def _path(call: Call) -> NamedFile | None:
+def _path(call: Call) -> NamedFile | tuple[Value, ...] | None:
+    if call.name in ("cwd", "getcwd") and not call.arguments:
+        return NamedFile(".")  # a program is read as if it is started in its own folder
     first, others = call.first, [str(each) for each in call.arguments[1:] if isinstance(each, KernelText)]
     if isinstance(first, KernelText) and call.name in ("open", "Path", "join"):
         first = NamedFile(str(first))
@@ -250,6 +278,11 @@ def _path(call: Call) -> NamedFile | None:
         return None
     if call.name in ("join", "Path") and len(others) == len(call.arguments) - 1:
         return NamedFile(posixpath.join(first.path, *others))
+    if call.name == "basename":
+        return NamedFile(posixpath.basename(first.path))
+    if call.name == "splitext":
+        stem, suffix = posixpath.splitext(first.path)
+        return NamedFile(stem), plain(suffix)
     if call.name == "dirname":
         return NamedFile(folder_of(first.path))
     return first if ("path", call.name) in _KINDS else None

@@ -18,6 +18,7 @@ from cudamm.source.c_text import function_of, kernels_in, without_comments
 from cudamm.source.host_values import Kernel, Module, Unknown
 from cudamm.source.input_file import read_input
 from cudamm.source.python_interpreter import Interpreter
+from cudamm.source.python_launch import extension_call
 from cudamm.source.python_text import (
     KernelText,
     Placement,
@@ -29,6 +30,9 @@ from cudamm.source.python_text import (
 
 LARGEST_KERNEL_FILE = 1 << 20
 """Number of bytes of a file that a program reads."""
+
+MOST_EXTENSION_CALLS = 4
+"""Number of calls of C++ functions that are looked at."""
 
 _OTHER_KERNELS = ("ElementwiseKernel", "ReductionKernel")
 """Classes of CuPy and PyCUDA whose text is an expression for one element."""
@@ -126,6 +130,12 @@ class _Program:
                     for launch in launches
                 )
                 placement.add(f"{code}\n", launches[0].line, "")
+        for call in self.followed.extension_calls[:MOST_EXTENSION_CALLS]:
+            module = call.owner
+            if isinstance(module, Module) and str(module.source) in map(str, texts):
+                made = extension_call(call, module, self.followed.products, self.followed.frames)
+                code = made.function(self.followed.variables, linked, defined) if made else ""
+                placement.add(f"{code}\n" if code else "", call.line, "")
         return placement.source()
 
     def _modules(self) -> list[Module]:

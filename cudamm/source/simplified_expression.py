@@ -43,10 +43,15 @@ _TRIED = (
 """Sizes for which two expressions are compared."""
 
 
+_BY_TYPE = re.compile(r"\((\w+ \* \(sizeof\(element\) \S+ \d\) \+ \w+ \* \(sizeof\(element\) \S+ \d\))\)")
+"""A number that depends on the size of the elements, as `c_numbers.py` writes it."""
+
+
 def simplified(text: str, numbers: Mapping[str, int]) -> str:
     """Return a shorter expression: `ceil(N / 16)` for `(((N + 16) - 1) // 16)`.
 
-    It has the same values for some 27 sizes up to a million, and for the constants and multiples of them.
+    It has the same values for some 27 sizes up to a million, and for the constants and multiples of them, and
+    for elements of 4 bytes and more.
 
     Args:
         numbers: values of the names that are neither M, N nor K.
@@ -62,7 +67,7 @@ def simplified(text: str, numbers: Mapping[str, int]) -> str:
     words: list[str] = re.findall(r"[A-Za-z_]\w*|\b\d+\b", text)
     names = [word for word in words if word in expression.names]
     constants = [name for name in names if name not in ROLES and name != "element"]
-    constants += [word for word in words if word.isdigit()]
+    constants += [*_BY_TYPE.findall(text), *(word for word in words if word.isdigit())]
     if not expression.names:
         return str(math.floor(expression.value({})))
     products = [f"{a} * {b}" for a, b in itertools.combinations(dict.fromkeys(constants), 2)]
@@ -91,6 +96,6 @@ def values_for(text: str, tried: Sequence[Mapping[str, int]]) -> list[int] | Non
     """Return the values of an expression for several values of its names; None if one has none."""
     expression = parse(text)
     try:
-        return [math.floor(expression.value({**names, "element": 4})) for names in tried]
+        return [math.floor(expression.value({"element": 4, **names})) for names in tried]
     except UsageError:
         return None

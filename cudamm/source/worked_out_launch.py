@@ -10,7 +10,7 @@ import contextlib
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -37,14 +37,17 @@ from cudamm.source.parsed_source import all_of, place_of, text_of
 from cudamm.source.passed_arguments import OUT, mistake_of, passed_by, view_mistake
 from cudamm.source.program_values import (
     class_argument,
+    deduced_type,
     is_chosen_by_user,
     own_number,
     own_value,
+    template_arguments,
     template_parameters,
     template_value,
 )
 from cudamm.source.seen_from import seen_from
 from cudamm.source.simplified_expression import ROLES, bracketed, simplified, values_for
+from cudamm.source.tensor_dimensions import WrongDimension, wrong_dimension
 
 _USUAL_BLOCK_EDGE = 16
 _BLOCK_EDGES = (8, 16, 32)
@@ -90,6 +93,9 @@ class WorkedOutLaunch:
         copies_back_only: whether a Python program passes C by PyCUDA's `Out`: C is not copied to the GPU.
         swapped: why A and B are certainly passed in the wrong order; empty if they are not.
         left_out: parts of the launch that the fields do not have, such as offsets, each as a sentence.
+        wrong_dimension: which size is taken from the wrong dimension of a tensor; the fields are those of the
+            right one. None for none.
+        instances: the other instances of the kernel that the program launches or names, such as `mm<double>`.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
 
@@ -105,12 +111,14 @@ class WorkedOutLaunch:
     program_scale: tuple[float, float] | None = None
     assumptions: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
     type_conflict: str = ""
     copies_back_only: bool = False
     conflict_place: str = ""
     conflict_fields: tuple[str, ...] = ()
     swapped: str = ""
     left_out: tuple[str, ...] = ()
+    wrong_dimension: WrongDimension | None = None
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -125,7 +133,9 @@ _ROUNDED_UP = re.compile(r"\bceil\(([MNK]) / (\w+|\([^()]*\))\)")
 
 
 @functools.lru_cache(maxsize=16)
-def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> tuple[WorkedOutLaunch, ...]:
+def worked_out_launches(
+    source: str, kernels: frozenset[str] | None = None, entry: str = ""
+) -> tuple[WorkedOutLaunch, ...]:
     """Return the launch of each kernel that multiplies two matrices, in the order of their lines.
 
     Of several launches of a kernel the first is taken that is reached and that can be read whole.
@@ -133,10 +143,18 @@ def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> t
     Args:
         source: C++ source with its own headers in it.
         kernels: names of those whose launches are of interest; None: all.
+        entry: a kernel with template arguments, whose own launch comes first.
     """
     file = source_file(source)
     found: dict[str, WorkedOutLaunch] = {}
     ways: dict[str, dict[str, str]] = {}  # the place of each way to launch a kernel, by its text
+    instances: dict[str, dict[str, None]] = {}
+    wanted = re.sub(r"\s", "", entry) if "<" in entry else ""
+
+    def doubts(launch: WorkedOutLaunch) -> tuple[bool, bool, int]:
+        is_other = re.sub(r"\s", "", launch.fields.get("entry", "")) != wanted
+        return (bool(wanted) and is_other, *launch.doubts)
+
     statements = launches(file)
     for statement in sorted(statements, key=lambda launch: launch.doubts):
         is_wanted = kernels is None or statement.kernel in kernels
@@ -148,12 +166,38 @@ def worked_out_launches(source: str, kernels: frozenset[str] | None = None) -> t
             continue
         of_kernel[statement.text] = place_of(statement.node)
         known = found.get(statement.kernel)
-        if known is None or (any(known.doubts) and len(of_kernel) <= _MOST_WAYS):
+        if len(of_kernel) <= _MOST_WAYS:
+            entries = _Launch(file, statement, kernel).entries()
+            instances.setdefault(statement.kernel, {}).update(dict.fromkeys(entries))
+        if known is None or (any(doubts(known)) and len(of_kernel) <= _MOST_WAYS):
             launch = _Launch(file, statement, kernel).worked_out()
-            if known is None or launch.doubts < known.doubts:
+            if known is None or doubts(launch) < doubts(known):
                 found[statement.kernel] = launch
-    with_others = (replace(launch, others=_others(launch, ways[name])) for name, launch in found.items())
+    with_others = (
+        replace(
+            launch,
+            others=_others(launch, ways[name]),
+            instances=_without(launch.fields.get("entry", name), instances[name]),
+        )
+        for name, launch in found.items()
+    )
     return tuple(sorted(with_others, key=lambda launch: launch.line))
+
+
+def _corrected(wrong: WrongDimension, kernel: str, line: int) -> WorkedOutLaunch | None:
+    """Return a launch with the right dimensions; None if it cannot be read whole, or has other mistakes."""
+    launches = worked_out_launches(wrong.source, frozenset({kernel}))
+    launch = next((each for each in launches if each.line == line and not each.unknown), None)
+    if launch is None or launch.wrong_dimension or launch.type_conflict or launch.swapped:
+        return None
+    assumptions = (wrong.assumption, *launch.assumptions)
+    return replace(launch, wrong_dimension=wrong, assumptions=assumptions, others=())
+
+
+def _without(entry: str, instances: Iterable[str]) -> tuple[str, ...]:
+    """Return the instances of a kernel that are not a certain one, each once."""
+    by_text = {re.sub(r"\s", "", each): each for each in instances}
+    return tuple(each for text, each in by_text.items() if text != re.sub(r"\s", "", entry))
 
 
 def _others(launch: WorkedOutLaunch, ways: Mapping[str, str]) -> tuple[str, ...]:
@@ -223,6 +267,11 @@ def launch_of_no_product(source: str, name: str) -> WorkedOutLaunch | None:
     return WorkedOutLaunch(name, {}, unknown, statement.line, place, is_product=False, suggestion=suggestion)
 
 
+def _listed(words: Sequence[str]) -> str:
+    """Return `a`, `a and b` or `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
 def file_numbers(source: str) -> dict[str, str]:
     """Return the macros and constants of C++ source that are whole numbers, each as an expression."""
     return dict(constants(source_file(source)))
@@ -275,6 +324,10 @@ class _Launch:
                 fields["sizes"] = ", ".join(f"{name}={role}" for name, role in sizes.items())
         except UnknownLaunch as reason:
             unknown, is_product = self.unknown or str(reason), not isinstance(reason, NoProduct)
+        wrong = wrong_dimension(self.found) if fields.keys() >= {"args", "grid"} else None
+        corrected = _corrected(wrong, self.statement.kernel, self.statement.line) if wrong else None
+        if corrected:
+            return corrected
         exchanged = self._exchanged_grid(fields)
         return WorkedOutLaunch(
             self.statement.kernel,
@@ -328,21 +381,38 @@ class _Launch:
         mistake = mistake_of(from_python, self.kernel, given, letters, columns, roles)
         if mistake:
             return mistake
+        wrong: dict[tuple[str, str], dict[str, str]] = {}  # parameters by arrays, for each pair of types
         for name, parameter, argument, is_array in zip(
             self.kernel.parameter_names, self.kernel.parameters, given, from_python.arrays, strict=False
         ):
             declared = text_of(parameter.child_by_field_name("type")).removeprefix("__")
             passed = self.function.types.get(text_of(argument), "")
-            dtypes = {c_type: dtype for dtype, c_type in DTYPES.items()}
             is_pointer = any(all_of(parameter, "pointer_declarator", "array_declarator"))
-            is_known = is_array and is_pointer and passed in dtypes and declared in dtypes
+            is_known = is_array and is_pointer and {passed, declared} <= {*DTYPES.values()}
             if is_known and passed != declared and not {passed, declared} <= {"int", "long"}:
-                array = f"the array {text_of(argument)} has elements of the type {dtypes[passed]}"
-                cure = f"convert it, as with astype(np.{dtypes[declared]})"
-                if letters.get(name) == "C":
-                    cure = f"make it with dtype=np.{dtypes[declared]}"
-                return f"{array}, and {self.kernel.name} takes “{declared} *{name}”: {cure}"
-        return ""
+                wrong.setdefault((passed, declared), {})[text_of(argument)] = name
+        return "; ".join(self._wrong_dtype(*types, of, from_python.numpy) for types, of in wrong.items())
+
+    def _wrong_dtype(self, passed: str, declared: str, parameters: Mapping[str, str], numpy: str) -> str:
+        """Return that arrays have elements of another type than the kernel takes, with the cure.
+
+        Args:
+            passed: the C type of the elements.
+            declared: the C type that the kernel takes.
+            parameters: the kernel's name for each of the arrays.
+            numpy: the program's name for NumPy.
+        """
+        dtypes = {c_type: dtype for dtype, c_type in DTYPES.items()}
+        wanted, arrays = f"{numpy}.{dtypes[declared]}", list(parameters)
+        output = [array for array, name in parameters.items() if self.found.letters.get(name) == "C"]
+        inputs = [array for array in arrays if array not in output]
+        have = f"the arrays {_listed(arrays)} have" if len(arrays) > 1 else f"the array {arrays[0]} has"
+        takes = _listed([f"“{declared} *{name}”" for name in parameters.values()])
+        each = _listed(inputs) if output else "them" if len(inputs) > 1 else "it"
+        cures = [f"convert {each}, as with astype({wanted})"] if inputs else []
+        cures += [f"make {output[0] if inputs else 'it'} with dtype={wanted}"] if output else []
+        of_type = f"{have} elements of the type {dtypes[passed]}, and {self.kernel.name} takes {takes}"
+        return f"{of_type}: {', and '.join(cures)}"
 
     def _viewed_tensor(self) -> str:
         """Return which tensor a kernel gets that shares the memory of one that is not transposed."""
@@ -654,11 +724,42 @@ class _Launch:
 
     def _in_file(self, name: str) -> str:
         """Return `grid.x` for `grid_x`, if that is how the file has it."""
+        of_type = re.search(rf"(?:\w+::)*\w+<[^<>;{{}}()]*>::{name}\b", text_of(self.function.node))
+        if of_type:  # `Tile<T>::value`
+            return of_type[0]
         member = re.sub(r"_(?=[a-z]+$)", ".", name)
         return member if member in text_of(self.function.node) else re.sub("_([xyz])$", r".\1", name)
 
-    def _entry(self) -> str:
-        """Return the kernel with its template arguments, in which variables of the host code have values."""
+    def entries(self) -> Iterator[str]:
+        """Yield the instances that the program launches here, or names, which differ in types of elements."""
+        given = self.statement.template_arguments or ""
+        if not template_parameters(self.kernel):
+            return
+        own = self._entry()
+        yield own
+        for name in template_parameters(self.function):
+            if re.search(rf"\b{name}\b", given):
+                for argument in template_arguments(self.file, self.function, name):
+                    if argument in BYTES:
+                        yield self._entry({name: argument})
+        macro = re.search(r"\bAT_DISPATCH_(\w+)\s*\(([^{]*)", text_of(self.function.node))
+        if macro and "scalar_t" in given and re.search("FLOATING|ALL", macro[1]):
+            yield self._entry({"scalar_t": "double"})
+            for word, c_type in (("Half|HALF", "half"), ("BFloat16|BF16", "__nv_bfloat16")):
+                if re.search(word, macro[0]):
+                    yield self._entry({"scalar_t": c_type})
+        passed = passed_by(self.function)
+        for instance in passed.instances if passed else ():
+            words, of_own = (re.findall(r"\w+", text) for text in (instance, own))
+            if [w for w in words if w not in BYTES] == [w for w in of_own if w not in BYTES]:
+                yield instance
+
+    def _entry(self, chosen: Mapping[str, str] | None = None) -> str:
+        """Return the kernel with its template arguments, in which variables of the host code have values.
+
+        Args:
+            chosen: the values of some names, before all others.
+        """
         given = self.statement.template_arguments
         if given is None:
             types = [self._deduced_type(name) for name in template_parameters(self.kernel)]
@@ -667,10 +768,12 @@ class _Launch:
             )
 
         def value(name: re.Match[str]) -> str:
+            if chosen and name[0] in chosen:
+                return chosen[name[0]]
             if name[0] in constants(self.file) or name[0] in self.found.compiled_sizes():
                 return name[0]
             if name[0] in template_parameters(self.function):
-                return template_value(self.file, self.function, name[0]) or name[0]
+                return template_value(self.file, self.function, name[0]) or self._type_of(name[0])
             if text_of(self.function.values.get(name[0])) in ("true", "false"):
                 return text_of(self.function.values[name[0]])
             number = own_value(self.file, self.function, name[0])
@@ -680,6 +783,12 @@ class _Launch:
 
         arguments = re.sub(r"(?<![\w.:])[A-Za-z_]\w*", value, given)
         return f"{self.statement.kernel}<{arguments}>"
+
+    def _type_of(self, name: str) -> str:
+        """Return the type that a template parameter of the function is deduced from; else its name."""
+        is_type = any(text_of(p.child_by_field_name("type")) == name for p in self.function.parameters)
+        found = deduced_type(self.file, self.function, name)
+        return (found if found in _ELEMENTS else _ELEMENTS[0]) if is_type else name
 
     def _deduced_type(self, name: str) -> str:
         """Return what a template parameter is deduced from: the type of the matrices; empty for others."""

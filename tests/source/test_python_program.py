@@ -60,7 +60,8 @@ def _method(folder: Path, program: str, kernel: str = KERNEL, entry: str = "") -
             "m = n = k = 500\nif n % 16 == 0:\n    g = n // 16\nelse:\n    g = n // 16 + 1\ngrid = (g, g)",
             "ceil(N / 16), ceil(N / 16)",
         ),
-        ("m = n = k = 512\ngrid = (n // 16 + (1 if n % 16 else 0),) * 1 + (n // 16,)", None),
+        ("m = n = k = 500\ngrid = (n // 16 + (1 if n % 16 else 0),) * 2", "ceil(N / 16), ceil(N / 16)"),
+        ("m = n = k = 512\ngrid = [n // 16, *map(int, (n / 16,))]", None),
         ("m = n = k = int(sys.argv[1])\ngrid = (n // 16, n // 16)", "N // 16, N // 16"),
     ],
 )  # fmt: skip
@@ -208,12 +209,24 @@ def test_lines_are_those_of_the_program_or_of_the_file_with_the_kernel(tmp_path:
         'Path(__file__).parent.joinpath("program.cu")',
         'Path(__file__).parent / Path("program.cu")',
         'f"{os.path.dirname(os.path.abspath(__file__))}/{name}.cu"',
+        'Path(__file__).resolve().parents[0] / f"{Path(__file__).stem}.cu"',
+        '__file__.replace(".py", ".cu")',
+        '__file__[:-3] + ".cu"',
+        'os.path.splitext(os.path.realpath(sys.argv[0]))[0] + ".cu"',
+        'os.path.join(os.getcwd(), "program.cu")',
     ],
 )
 def test_a_file_beside_the_program_has_several_names(tmp_path: Path, path: str) -> None:
     (tmp_path / "program.cu").write_text(KERNEL, "utf-8")
     program = f'{IMPORTS}\nname = "program"\nSourceModule(open({path}).read())\n'
     assert '#line 1 "program.cu"' in cuda_source(program, tmp_path / "program.py")
+
+
+def test_a_file_may_be_in_a_folder_above_that_of_the_program(tmp_path: Path) -> None:
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "mm.cu").write_text(KERNEL, "utf-8")
+    program = f'{IMPORTS}\nSourceModule((Path(__file__).resolve().parents[1] / "mm.cu").read_text())\n'
+    assert '#line 1 "../mm.cu"' in cuda_source(program, tmp_path / "bench" / "program.py")
 
 
 @pytest.mark.parametrize(

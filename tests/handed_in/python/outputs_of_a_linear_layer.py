@@ -1,0 +1,27 @@
+"""A kernel for the weight of a linear layer; n is the number of its inputs."""
+
+import torch
+from torch.utils.cpp_extension import load_inline
+
+cuda = r"""
+#include <torch/extension.h>
+__global__ void mm(const float* p, const float* q, float* r, int m, int n, int k) {
+    int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= m || j >= n) return;
+    float t = 0.f;
+    for (int l = 0; l < k; ++l) t += p[i * k + l] * q[j * k + l];
+    r[i * n + j] = t;
+}
+at::Tensor product(at::Tensor p, at::Tensor q) {
+    int m = p.size(0), k = p.size(1);
+    int n = q.size(1);
+    at::Tensor r = torch::zeros({m, n}, p.options());
+    dim3 block(16, 16), grid((n + 15) / 16, (m + 15) / 16);
+    mm<<<grid, block>>>(p.data_ptr<float>(), q.data_ptr<float>(), r.data_ptr<float>(), m, n, k);
+    return r;
+}
+"""
+ext = load_inline("mm", "at::Tensor product(at::Tensor p, at::Tensor q);", cuda, functions=["product"])
+x = torch.randn(64, 80, device="cuda")
+weight = torch.randn(48, 80, device="cuda")
+assert torch.allclose(ext.product(x, weight), torch.nn.functional.linear(x, weight), atol=1e-3)

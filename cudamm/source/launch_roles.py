@@ -366,6 +366,8 @@ class LaunchRoles:
             for size, _ in self.raw_uses[parameter].strides.most_common(1)
             if size in passed
         }
+        of_result = self._varying_in_result()
+        in_block -= {passed[size] for of, size in self.body(passed).checks() if of and of <= of_result}
         names = {name: None for name in names if name not in in_block} or names
         of_grid = self._names_of_grid()
         names |= {name: None for name in of_grid if roles_in_name(name) and not self._is_tile(name)}
@@ -381,7 +383,6 @@ class LaunchRoles:
         if len(names.keys() - in_all) > 1:  # a number of products, such as `batch * M * N`
             self.batches = in_all
             names = {name: None for name in names if name not in in_all}
-        of_result = self._varying_in_result()
         layers = {
             passed[size]
             for varying, size in self.body(passed).checks()

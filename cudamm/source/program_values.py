@@ -175,20 +175,10 @@ def _element_bytes(file: SourceFile, function: Function) -> int:
     if re.search(r"\bscalar_t\b", text_of(function.node)):  # a macro of PyTorch sets it to each type
         return BYTES["float"]
     for name in template_parameters(function):
-        c_type = template_value(file, function, name) or deduced_type(file, function, name)
+        c_type = template_value(file, function, name)
         if c_type in BYTES:
             return BYTES[c_type]
     return 0
-
-
-def deduced_type(file: SourceFile, function: Function, name: str) -> str:
-    """Return the type that a template parameter is deduced from in the first call; empty if not known."""
-    for parameter, node in zip(function.parameter_names, function.parameters, strict=True):
-        if text_of(node.child_by_field_name("type")) == name:
-            for caller, argument in callers_of(file, function, parameter):
-                variable = next((text_of(each) for each in all_of(argument, "identifier")), "")
-                return caller.types.get(variable, "")
-    return ""
 
 
 def template_arguments(file: SourceFile, function: Function, name: str) -> list[str]:
@@ -199,13 +189,7 @@ def template_arguments(file: SourceFile, function: Function, name: str) -> list[
         is_call = text_of(node.child_by_field_name("name")) == function.name
         if is_call and given and place < given.named_child_count:
             found.append(text_of(given.named_children[place]))
-    for parameter, node in zip(function.parameter_names, function.parameters, strict=True):
-        if text_of(node.child_by_field_name("type")) == name:
-            for caller, argument in callers_of(file, function, parameter):
-                variable = next((text_of(each) for each in all_of(argument, "identifier")), "")
-                found.append(caller.types.get(variable, ""))
-            break
-    return found
+    return [*found, *_deduced_types(file, function, name)]
 
 
 def template_value(file: SourceFile, function: Function, name: str, levels: int = MOST_LEVELS) -> str:
@@ -222,7 +206,7 @@ def template_value(file: SourceFile, function: Function, name: str, levels: int 
             caller = next((f for f in file.functions if is_inside(node, f.node)), None)
             value = _own_number(file, seen_from(caller, node), argument, levels) if caller else None
             return text_of(argument) if value is None else str(value)
-    deduced = _deduced_from_call(file, function, name)
+    deduced = next(_deduced_types(file, function, name), "")
     if deduced:
         return deduced
     template = function.node.parent
@@ -230,25 +214,26 @@ def template_value(file: SourceFile, function: Function, name: str, levels: int 
     return text_of(parameters.named_children[place]).partition("=")[2].strip() if parameters else ""
 
 
-def _deduced_from_call(file: SourceFile, function: Function, name: str) -> str:
-    """Return the type for which a template parameter stands in the first call that shows it; empty for none.
+def _deduced_types(file: SourceFile, function: Function, name: str) -> Iterator[str]:
+    """Yield the type for which a template parameter stands in each call that shows it.
 
     Of `multiply(a, b)` with `Mat<float> a`, and a parameter `const Mat<T>& a`, it is `float`.
     """
     types = [text_of(node.child_by_field_name("type")) for node in function.parameters]
+    patterns = [re.sub(rf"\b{name}\b", r"(\\w+)", re.escape(declared), count=1) for declared in types]
     for call in all_of(file.tree, "call_expression"):
         called = text_of(call.child_by_field_name("function")).rpartition("::")[2]
         arguments = call.child_by_field_name("arguments")
         caller = next((f for f in file.functions if is_inside(call, f.node)), None)
         if called != function.name or arguments is None or caller is None:
             continue
-        for declared, argument in zip(types, arguments.named_children, strict=False):
-            given = seen_from(caller, call).types.get(text_of(argument).lstrip("&*"), "")
-            pattern = re.sub(rf"\b{name}\b", r"(\\w+)", re.escape(declared), count=1)
-            found = re.search(pattern, given) if "(" in pattern else None
-            if found and re.search(rf"\b{name}\b", declared) and found[1] != name:
-                return found[1]
-    return ""
+        declared_here = seen_from(caller, call).types
+        for pattern, argument in zip(patterns, arguments.named_children, strict=False):
+            variable = next((text_of(each) for each in all_of(argument, "identifier")), "")
+            found = re.search(pattern, declared_here.get(variable, "")) if r"(\w+)" in pattern else None
+            if found and found[1] != name:
+                yield found[1]
+                break
 
 
 @dataclass(frozen=True)

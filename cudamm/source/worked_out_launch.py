@@ -37,7 +37,6 @@ from cudamm.source.parsed_source import all_of, place_of, text_of
 from cudamm.source.passed_arguments import OUT, mistake_of, passed_by, view_mistake
 from cudamm.source.program_values import (
     class_argument,
-    deduced_type,
     is_chosen_by_user,
     own_number,
     own_value,
@@ -579,9 +578,9 @@ class _Launch:
     def _exchanged_grid(self, fields: Mapping[str, str]) -> str:
         """Return that the program launches with the block in the place of the grid, with the cure.
 
-        Two of three things have to say so: only the block is computed from the sizes of the matrices, it is
-        too large in the program itself, and the variables have such names. One block may be on purpose, and
-        so may a thread for each column.
+        Two of four things have to say so: only the block is computed from the sizes of the matrices, it is
+        too large in the program itself, the variables have such names, and both sizes are divided by the
+        extents of the grid. One block may be on purpose, and so may a thread for each column.
         """
         if "grid" not in fields:
             return ""
@@ -596,7 +595,9 @@ class _Launch:
         given = [" ".join(text_of(node).split()) for node in self.statement.configuration]
         is_named = bool(_OF_BLOCK.search(given[0]) and _OF_GRID.search(given[1]))
         is_computed = bool(sized) and (is_named or all("/" in extent for extent in sized))
-        is_certain = is_computed + is_named + (of_block > MOST_THREADS) >= 2
+        divisors = [f"/ {each})" in extent for each, extent in zip(grid, threads, strict=False)]
+        is_divided = len(sized) > 1 and all(divisors) and not _OF_GRID.search(given[0])
+        is_certain = is_computed + is_named + is_divided + (of_block > MOST_THREADS) >= 2
         if sized_in_grid or not is_certain or not 1 < of_grid <= MOST_THREADS:
             return ""
         what = f"the grid and the block are exchanged in <<<{', '.join(given)}>>>"
@@ -785,10 +786,9 @@ class _Launch:
         return f"{self.statement.kernel}<{arguments}>"
 
     def _type_of(self, name: str) -> str:
-        """Return the type that a template parameter of the function is deduced from; else its name."""
+        """Return the usual type for a template parameter that no call shows; else the name."""
         is_type = any(text_of(p.child_by_field_name("type")) == name for p in self.function.parameters)
-        found = deduced_type(self.file, self.function, name)
-        return (found if found in _ELEMENTS else _ELEMENTS[0]) if is_type else name
+        return _ELEMENTS[0] if is_type else name
 
     def _deduced_type(self, name: str) -> str:
         """Return what a template parameter is deduced from: the type of the matrices; empty for others."""

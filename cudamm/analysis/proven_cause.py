@@ -33,7 +33,7 @@ from cudamm.kernels.launch_plan import Launch, plan
 from cudamm.kernels.method import SIZE_NAMES
 from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
-from cudamm.kernels.usual_sizes import are_square_only
+from cudamm.kernels.usual_sizes import are_square_only, fixed_extents
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.expression import MOST_THREADS, parse
 from cudamm.source.kernel_changes import (
@@ -233,6 +233,9 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
         is_usual = len(set(sizes)) == 3 or shape in shapes[-len(edges) :]
         if is_ragged and math.prod(sizes) <= MOST_WORK and is_usual:
             found.append(planned)
+    if not found and not missing and fixed_extents(case.variant):
+        own = _planned_at(case, case.problem.shape)  # the kernel is for this size alone
+        return own if own is not None and case.problem.shape.work <= MOST_WORK else None
     several = (of for of in found if of.launch is not None and min(of.launch.grid[:2]) > 1)
     return next(several, found[0] if found else None)
 
@@ -802,6 +805,7 @@ def _changes_of(case: Case) -> list[KernelChange]:
     larger = Shape(shape.m + LARGEST_TILE, shape.n + LARGEST_TILE, shape.k + LARGEST_TILE)
     other = program(case.variant, case.problem.element, case.fmad, larger)
     constants = [name for name, _ in {*_DEFINED.findall(source.text)} - {*_DEFINED.findall(other.text)}]
+    constants += map(str, {*fixed_extents(case.variant).values()})
     elements = launch.shared_bytes // case.problem.element.size_bytes
     return kernel_changes(source.text, source.entry, constants, elements)
 
@@ -928,8 +932,10 @@ def _faults(case: Case) -> list[Fault] | None:
         return None
 
 
-_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\d+)[ \t]*$", re.MULTILINE)
-"""A macro that is a number."""
+_DEFINED = re.compile(
+    r"(?:^[ \t]*#[ \t]*define[ \t]+|\bconstexpr int )(\w+)(?:[ \t]+| = )(\d+)(?=[ \t]*$|;)", re.MULTILINE
+)
+"""A macro or a constant that is a number."""
 
 
 def _with_all(source: Program, changes: Sequence[KernelChange]) -> Program:

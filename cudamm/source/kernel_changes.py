@@ -82,7 +82,7 @@ def kernel_changes(
     Args:
         text: source of a program.
         entry: the kernel, as a program names it.
-        constants: names of constants and macros that are sizes of the matrices.
+        constants: sizes of the matrices: names of constants and macros, and numbers in the kernel.
         shared_elements: number of elements of the dynamic shared memory of a launch.
     """
     definitions = [function_of_node(node) for node in all_of(parsed(text), "function_definition")]
@@ -369,7 +369,11 @@ class _Changes:
             and _SIZE_MEMBER.fullmatch(text_of(node.child_by_field_name("field")))
         }
         used = {text_of(node) for node in all_of(self._body, "identifier")}
-        self._sizes = [*whole, *sorted(members), *(name for name in constants if name in used - set(whole))]
+        used |= {text_of(node) for node in all_of(self._body, "number_literal")}
+        of_file = [name for name in constants if name in used - set(whole)]
+        alike = {x: text_of(node) for x, node in function.values.items() if text_of(node) in of_file}
+        named = [*alike, *(name for name in of_file if name not in alike.values())]  # `const int w = WIDTH`
+        self._sizes = [*whole, *sorted(members), *named]
         self._pointers = set(pointers) | {m.rpartition(".")[0] for m in members}
         self._declared: dict[str, Node] = {}
         for node in all_of(self._body, "declaration"):
@@ -785,7 +789,7 @@ class _Changes:
                 added = node.child_by_field_name("right")
                 if added is None or _sign(node) != "+=" or added.type not in _PLAIN:
                     continue
-                for size in self._sizes if text_of(added) not in self._sizes else ():
+                for size in self._sizes_beside(node) if text_of(added) not in self._sizes else ():
                     new, mistake = f"{text_of(added)} * {size}", "a step of the loop lacks a row length"
                     yield self._change(_Site(added, node, "", "step"), new, mistake, 1)
             if update.type == "update_expression" and text_of(update).strip("+-") in self._declared:
@@ -800,6 +804,13 @@ class _Changes:
                 yield self._change(_Site(step, update, "", "step"), new, mistake, 1)
             if step is not None and _sign(update) == "+=" and text_of(step) in self._tiles:
                 yield self._change(_Site(step, update, "", "step"), "1", "the loop has a wrong step", 2)
+
+    def _sizes_beside(self, step: Node) -> list[str]:
+        """Return the sizes, first those in an index that has the variable of a step, as `B[b + wB * ty]`."""
+        variable = rf"\b{re.escape(text_of(step.child_by_field_name('left')))}\b"
+        indices = [text_of(site.node) for site in self._sites if site.kind == "index"]
+        beside = " ".join(index for index in indices if re.search(variable, index))
+        return sorted(self._sizes, key=lambda size: not _names(size, beside))
 
     def _of_sums(self) -> Iterator[KernelChange]:
         """Yield `sum += a * b` for `sum = a * b`, and a sum that is not set to 0 again in a loop."""

@@ -46,6 +46,7 @@ from cudamm.source.kernel_changes import (
     TWO_VARIABLES,
     WRONG_SIZE,
     KernelChange,
+    axes_of_threads,
     changes_of_extents,
     changes_of_macros,
     kernel_changes,
@@ -191,7 +192,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             is_within = faults and all(f.space == "shared" or f.kind == "race" for f in faults)
             cause = _of_text(whole, _is_condition) or _of_text(whole, _is_in_bytes)
             if cause is None and is_within:
-                cause = _of_launch(whole, _more_shared_memory) or _of_text(whole)
+                cause = _of_launch(whole, _more_shared_memory) or _of_launch(whole, _blocks_of_used_axes)
+                cause = cause or _of_text(whole)
             return cause, None
         if ragged is None:
             return None, None
@@ -406,6 +408,7 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         return extents[1], extents[0], extents[2]
 
     yield from _more_shared_memory(case, launch)
+    yield from _blocks_of_used_axes(case, launch)
     (gx, gy, _), (bx, by, _) = launch.grid, launch.block
     if gx != gy:
         yield ProvenCause(
@@ -466,6 +469,53 @@ def _more_shared_memory(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         f"{launch.shape}, uses {used:,} of {reaches[0].array}",
         f"let the launch give {times * given or used:,} bytes{how}", reaches[0].array, relaunched=enlarged,
     )  # fmt: skip
+
+
+def _blocks_of_used_axes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield blocks with all threads in x for a kernel without threadIdx.y, and with y for one that has it."""
+    bx, by, bz = launch.block
+    axes = axes_of_threads(case.program.text, case.program.entry)
+    has = f"the block has {bx} x {by} threads, and the kernel uses"
+    if axes == {"x"} and by > 1 == bz:
+        has += " threadIdx.x only: threads that differ in y compute the same"
+        for x, threads in ((bx * by, f"{bx} * {by} threads"), (bx, f"{bx} threads")):
+            for fitted, of_grid in _GRIDS_IN_X:
+
+                def in_x(given: Launch, x: int = x, fitted: _Grid = fitted) -> Launch:
+                    grid = (*fitted(given, x), given.grid[2])
+                    return dataclasses.replace(given, grid=grid, block=(x, 1, 1))
+
+                yield ProvenCause(
+                    has,
+                    f"launch {threads} in x and 1 in y{of_grid.format(x)}; or use threadIdx.y in the kernel",
+                    relaunched=in_x,
+                )
+    elif axes == {"x", "y"} and by == bz == 1:
+        edge = math.isqrt(bx)
+        for x, y in ((edge, edge), (bx, bx), (LARGEST_EDGE, bx // LARGEST_EDGE)):
+            if x * y not in (bx, bx * bx) or y == 1:
+                continue
+
+            def with_y(given: Launch, x: int = x, y: int = y) -> Launch:
+                return dataclasses.replace(given, block=(x, y, 1))
+
+            yield ProvenCause(
+                f"{has} threadIdx.y, which is always 0", f"launch blocks of {x} x {y} threads",
+                relaunched=with_y,
+            )  # fmt: skip
+
+
+_Grid = Callable[[Launch, int], tuple[int, int]]
+
+_GRIDS_IN_X: tuple[tuple[_Grid, str], ...] = (
+    (lambda given, x: given.grid[:2], ""),
+    (lambda given, x: (given.grid[0], 1), ", and 1 block in y"),
+    (lambda given, x: (-(-given.shape.n // x), given.grid[1]), ", and ceil(N / {}) blocks in x"),
+    (lambda given, x: (-(-given.shape.n // x), 1), ", and ceil(N / {}) blocks in x and 1 in y"),
+    (lambda given, x: (-(-given.shape.m // x), 1), ", and ceil(M / {}) blocks in x and 1 in y"),
+    (lambda given, x: (-(-given.shape.m * given.shape.n // x), 1), ", and ceil(M * N / {}) blocks"),
+)
+"""Grids for blocks of `x` threads in one row, and what a cure says of each."""
 
 
 def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:

@@ -16,7 +16,7 @@ from tree_sitter import Node
 
 from cudamm.source.c_definitions import Function, function_of_node
 from cudamm.source.c_numbers import number_in
-from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in
+from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in, without_comments
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed, text_of
 from cudamm.source.program_values import template_parameters
 
@@ -85,18 +85,33 @@ def kernel_changes(
         constants: sizes of the matrices: names of constants and macros, and numbers in the kernel.
         shared_elements: number of elements of the dynamic shared memory of a launch.
     """
+    found: list[KernelChange] = []
+    for function in _functions_of(text, entry):
+        found += _Changes(text, function, tuple(constants), shared_elements).all()
+    ordered = sorted(found, key=lambda change: change.rank)
+    different = {change.edits: change for change in reversed(ordered)}
+    return [change for change in ordered if different[change.edits] is change][:MOST_CHANGES]
+
+
+def _functions_of(text: str, entry: str) -> list[Function]:
+    """Return a kernel and the device functions that it calls; empty if the text has no such kernel."""
     definitions = [function_of_node(node) for node in all_of(parsed(text), "function_definition")]
     kernel = next((f for f in definitions if f.name == function_of(entry) and f.is_kernel), None)
     if kernel is None:
         return []
     body = text_of(kernel.node)
     called = [f for f in definitions if "__device__" in f.head and re.search(rf"\b{f.name}\b\s*[<(]", body)]
-    found: list[KernelChange] = []
-    for function in (kernel, *called):
-        found += _Changes(text, function, tuple(constants), shared_elements).all()
-    ordered = sorted(found, key=lambda change: change.rank)
-    different = {change.edits: change for change in reversed(ordered)}
-    return [change for change in ordered if different[change.edits] is change][:MOST_CHANGES]
+    return [kernel, *called]
+
+
+def axes_of_threads(text: str, entry: str) -> set[str]:
+    """Return the axes of threadIdx that a kernel uses: x, y and z; all if it also counts in another way."""
+    functions = [text_of(function.node) for function in _functions_of(text, entry)]
+    macros = re.findall(r"^[ \t]*#[ \t]*define\b(?:.*\\\n)*.*", text, re.MULTILINE)
+    code = without_comments("\n".join((*functions, *macros)))
+    if re.search(r"\bthread_(?:rank|index)\b|\bthreadIdx\b(?!\s*\.)", code):
+        return {"x", "y", "z"}
+    return set(re.findall(r"\bthreadIdx\s*\.\s*([xyz])\b", code))
 
 
 def changes_of_macros(text: str) -> Iterator[KernelChange]:

@@ -49,6 +49,7 @@ from cudamm.source.kernel_changes import (
     axes_of_threads,
     changes_of_extents,
     changes_of_macros,
+    changes_of_unrolled_loops,
     kernel_changes,
     sums_per_thread,
     with_all_changes,
@@ -200,6 +201,9 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         if is_right(ragged):
             return None if _has_no_fault(ragged) else _of_text(ragged, _is_zero), None
         cause = _of_text(ragged, _is_condition) or _of_launch(ragged, _more_blocks)
+        source = ragged.program
+        rests = changes_of_unrolled_loops(source.text, source.entry, _sizes_in_file(ragged))
+        cause = cause or _of_declarations(ragged, rests)
         return cause or _without_last_tile(ragged, edge) or _without_any_check(ragged), edge
     except (KernelError, NoDeviceError):
         return None, None
@@ -850,14 +854,19 @@ def _of_text(
 
 def _changes_of(case: Case) -> list[KernelChange]:
     """Return the changes of a case's kernel, the likeliest first."""
-    source, launch, shape = case.program, case.launch, case.problem.shape
+    source, launch = case.program, case.launch
     assert launch is not None  # noqa: S101 - `_may_try` looked at it
+    elements = launch.shared_bytes // case.problem.element.size_bytes
+    return kernel_changes(source.text, source.entry, _sizes_in_file(case), elements)
+
+
+def _sizes_in_file(case: Case) -> list[str]:
+    """Return the constants and macros, and the numbers of a kernel for one size, that are sizes."""
+    source, shape = case.program, case.problem.shape
     larger = Shape(shape.m + LARGEST_TILE, shape.n + LARGEST_TILE, shape.k + LARGEST_TILE)
     other = program(case.variant, case.problem.element, case.fmad, larger)
     constants = [name for name, _ in {*_DEFINED.findall(source.text)} - {*_DEFINED.findall(other.text)}]
-    constants += map(str, {*fixed_extents(case.variant).values()})
-    elements = launch.shared_bytes // case.problem.element.size_bytes
-    return kernel_changes(source.text, source.entry, constants, elements)
+    return [*constants, *map(str, {*fixed_extents(case.variant).values()})]
 
 
 def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:

@@ -104,6 +104,18 @@ def _functions_of(text: str, entry: str) -> list[Function]:
     return [kernel, *called]
 
 
+def changes_of_unrolled_loops(text: str, entry: str, constants: Iterable[str]) -> Iterator[KernelChange]:
+    """Yield each loop that takes several terms at once with the terms that remain at the end.
+
+    It changes whole products, whose indices other changes replace, so each is tried in a program of its own.
+
+    Args:
+        constants: as for `kernel_changes`.
+    """
+    for function in _functions_of(text, entry):
+        yield from _Changes(text, function, tuple(constants), 0).with_rests()
+
+
 def axes_of_threads(text: str, entry: str) -> set[str]:
     """Return the axes of threadIdx that a kernel uses: x, y and z; all if it also counts in another way."""
     functions = [text_of(function.node) for function in _functions_of(text, entry)]
@@ -798,6 +810,7 @@ class _Changes:
                     number = int(text_of(value)) if text_of(value).isdigit() else 0
                     for other in (2 * number, number // 2) if number > 1 else ():
                         yield self._change(site, str(other), mistake, 2)
+            yield from self._late_start(start)
             if update is None:
                 continue
             for node in all_of(update, "assignment_expression"):
@@ -819,6 +832,94 @@ class _Changes:
                 yield self._change(_Site(step, update, "", "step"), new, mistake, 1)
             if step is not None and _sign(update) == "+=" and text_of(step) in self._tiles:
                 yield self._change(_Site(step, update, "", "step"), "1", "the loop has a wrong step", 2)
+
+    def _late_start(self, start: Node | None) -> Iterator[KernelChange]:
+        """Yield a loop over the rest of K that begins at `k` instead of `k + 1`, or at `K / 4 * 4`."""
+        for node in all_of(start, "init_declarator", "assignment_expression") if start else ():
+            value = node.child_by_field_name("value") or node.child_by_field_name("right")
+            if value is None or value.type != "binary_expression":
+                continue
+            first, second = (text_of(value.child_by_field_name(side)) for side in ("left", "right"))
+            options = {"+": [first] if second.isdigit() else [], "/": [f"{first} / {second} * {second}"]}
+            for new in options.get(_sign(value), ()):
+                mistake = f"the loop over the terms that remain begins at {text_of(value)} instead of {new}"
+                change = self._change(_Site(value, node, "", "start"), new, "", 1)
+                cure = f"begin at {new}, where the loop before ends"
+                yield dataclasses.replace(change, mistake=mistake, cure=cure, is_condition=True)
+
+    def with_rests(self) -> Iterator[KernelChange]:
+        """Yield the loops that take several terms at once, each with the terms that remain at the end."""
+        for loop in all_of(self._body, "for_statement", "while_statement"):
+            yield from self._with_rest(loop)
+
+    def _with_rest(self, loop: Node) -> Iterator[KernelChange]:
+        """Yield a loop that takes several terms at once, with the terms that remain at the end.
+
+        In the change, the terms beyond the end are 0, so that it needs no second loop.
+        """
+        condition, update, body = map(loop.child_by_field_name, ("condition", "update", "body"))
+        if condition is None or body is None:
+            return
+        if loop.type == "while_statement":
+            condition = condition.child_by_field_name("value") or condition
+            steps = all_of(body, "assignment_expression")
+            begins = rf"{re.escape(text_of(condition).split()[0])}\s*\+="
+            update = next((step for step in steps if re.match(begins, text_of(step))), None)
+        if update is None or _sign(update) != "+=":
+            return
+        counter, step = (text_of(update.child_by_field_name(side)) for side in ("left", "right"))
+        next_term = re.compile(rf"(?<![\w.]){re.escape(counter)}\s*\+\s*([A-Za-z_]\w*|[1-9]\d*)(?!\w)")
+        found = {node: next_term.search(text_of(node)) for node in all_of(body, "subscript_expression")}
+        reads = {
+            node: f"{counter} + {term[1]}"
+            for node, term in found.items()
+            if term and node == _outermost(node) and not _is_written(node)
+        }
+        names = {text_of(node) for node in all_of(condition, "identifier")}
+        values = [value for name, value in self._function.first_values.items() if name in names - {counter}]
+        names |= {text_of(node) for value in values for node in all_of(value, "identifier")}
+        later = [
+            text_of(other.child_by_field_name("condition"))
+            for other in all_of(self._body, *_LOOPS)
+            if other.start_byte >= loop.end_byte
+        ]
+        for size in self._sizes:
+            end = f"{counter} < {size}"
+            is_whole = re.sub(r"\s", "", text_of(condition)) == re.sub(r"\s", "", end)
+            if size not in names or is_whole or not reads or any(_names(size, other) for other in later):
+                continue
+            edits = {condition: end} | {
+                node: f"({term} < {size} ? {text_of(node)} : 0)" for node, term in reads.items()
+            }
+            of_tile = [term for term in reads.values() if term.rpartition(" ")[2] in self._index_in_block]
+            cure = f"after the loop, add the terms that remain{self._rest_of(loop, counter, step, size)}"
+            if of_tile:
+                cure = f"loop while {end}, and take 0 where {of_tile[0]} is not less than {size}"
+            yield KernelChange(
+                f"the loop takes {step} terms at once, and leaves out the last {size} % {step} terms",
+                cure, "", *file_and_line_of(loop),
+                tuple((node.start_byte, node.end_byte, new) for node, new in edits.items()), 2,
+                is_condition=True,
+            )  # fmt: skip
+
+    @staticmethod
+    def _rest_of(loop: Node, counter: str, step: str, size: str) -> str:
+        """Return the loop over the terms that remain; empty if the sum has no term of one counter alone."""
+        declared = text_of(loop.child_by_field_name("initializer")).partition("=")[0].split()
+        start = f"{' '.join(declared)} = {size} / {step} * {step}" if len(declared) > 1 else ""
+        own = {
+            declared_name(node.child_by_field_name("declarator")) for node in all_of(loop, "init_declarator")
+        }
+        for node in all_of(loop, "assignment_expression"):
+            value = node.child_by_field_name("right")
+            for term in _terms(value) if value is not None and _sign(node) == "+=" else ():
+                text = re.sub(r"\s+", " ", text_of(term))
+                names = {text_of(name) for name in all_of(term, "identifier")}
+                is_first = counter in names and not re.search(rf"\b{counter}\s*\+", text) and "*" in text
+                if is_first and not names & (own - {counter}):
+                    added = f"{text_of(node.child_by_field_name('left'))} += {text}"
+                    return f": for ({start}; {counter} < {size}; ++{counter}) {added}"
+        return ""
 
     def _sizes_beside(self, step: Node) -> list[str]:
         """Return the sizes, first those in an index that has the variable of a step, as `B[b + wB * ty]`."""

@@ -49,6 +49,7 @@ from cudamm.source.kernel_changes import (
     axes_of_threads,
     changes_of_extents,
     changes_of_macros,
+    changes_of_types,
     changes_of_unrolled_loops,
     kernel_changes,
     sums_per_thread,
@@ -179,10 +180,13 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         if whole is None:
             return None, None
         if not is_right(whole):
-            if device_variables(whole.program.text) and _is_right_at_first(whole):
+            source = whole.program
+            if device_variables(source.text) and _is_right_at_first(whole):
                 return _kept_value(case), None
             of_usual = _of_text(whole, _is_in_bytes) or _of_coarse_grid(case, edge)
             of_usual = of_usual or _of_launch(whole, _launch_changes)
+            types = changes_of_types(source.text, source.entry, whole.problem.element.c_name)
+            of_usual = of_usual or _of_declarations(whole, types)
             of_usual = of_usual or _of_declarations(whole, changes_of_macros(case.program.text))
             of_usual = of_usual or _of_text(whole)
             of_usual = of_usual or _of_declarations(whole, changes_of_extents(case.program.text))

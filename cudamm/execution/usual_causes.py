@@ -30,7 +30,10 @@ ONLY_TERMS = "C holds only the "
 IN_TILES = "each tile of "
 FEW_BLOCKS = "the grid has too few blocks"
 OF_EACH = "of each "
-WITHOUT_LINE = (ENDS_EARLY, ONLY_TERMS, IN_TILES, OF_EACH)
+LOW_PRECISION = "C has the precision of "
+ROUNDED = "A and B are rounded to "
+LESS_THAN_TYPE = "computed in less than its type"
+WITHOUT_LINE = (ENDS_EARLY, ONLY_TERMS, IN_TILES, OF_EACH, LOW_PRECISION, ROUNDED, LESS_THAN_TYPE)
 """Beginnings of what the kernel did of which it is worth looking for the line."""
 ONLY_ZEROS = "and every element is 0"
 
@@ -532,11 +535,11 @@ def _of_values(run: Run, problem: Problem) -> str:
     a, b = problem.inputs
     for name, rounded in _ROUNDINGS.get(problem.element.name, ()):
         if _is_product(product, rounded(a), rounded(b), problem):
-            return f"A and B are rounded to {name} before they are multiplied"
+            return f"{ROUNDED}{name} before they are multiplied"
     if problem.element.name == "float64":
         scale = 2.0 * np.finfo(np.float32).eps / np.finfo(np.float64).eps
         if (np.abs(product - reference) <= scale * problem.error_bound).all():
-            return "C has the precision of float32, and not of float64: is a variable or a constant a float?"
+            return f"{LOW_PRECISION}float32, and not of float64: is a variable or a constant a float?"
     return ""
 
 

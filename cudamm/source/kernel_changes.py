@@ -116,6 +116,35 @@ def changes_of_unrolled_loops(text: str, entry: str, constants: Iterable[str]) -
         yield from _Changes(text, function, tuple(constants), 0).with_rests()
 
 
+def changes_of_types(text: str, entry: str, element: str) -> Iterator[KernelChange]:
+    """Yield each declaration with a type of less precision than the matrices have, and all of these at once.
+
+    Args:
+        element: the type of the matrices' elements, such as `double`.
+    """
+    found: list[tuple[str, Node]] = []  # what is declared, and the type
+    for function in _functions_of(text, entry):
+        for node in all_of(function.node, "declaration", "parameter_declaration", "function_definition"):
+            c_type, declarators = node.child_by_field_name("type"), node.children_by_field_name("declarator")
+            is_passed = node.type == "parameter_declaration" and function.is_kernel
+            is_less = c_type is not None and text_of(c_type) in _LESS_PRECISE.get(element, ())
+            if c_type is not None and is_less and not is_passed and declarators:
+                found.append((" and ".join(map(declared_name, declarators)), c_type))
+    for chosen in [*([each] for each in found[:MOST_TILES]), *([found] if len(found) > 1 else [])]:
+        names, less = " and ".join(name for name, _ in chosen), text_of(chosen[0][1])
+        lines = sorted({file_and_line_of(c_type)[1] for _, c_type in chosen})
+        also = f" in lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
+        yield KernelChange(
+            f"numbers are rounded to {less}, the type of {names}, and the matrices are {element}",
+            f"declare {names} as {element}{also}", "", *file_and_line_of(chosen[0][1]),
+            tuple((c_type.start_byte, c_type.end_byte, element) for _, c_type in chosen), 0, True,
+        )  # fmt: skip
+
+
+_LESS_PRECISE = {"double": ("float", "half", "__half"), "float": ("half", "__half", "__nv_bfloat16")}
+"""Types with less precision than an element type has, by the element type."""
+
+
 def axes_of_threads(text: str, entry: str) -> set[str]:
     """Return the axes of threadIdx that a kernel uses: x, y and z; all if it also counts in another way."""
     functions = [text_of(function.node) for function in _functions_of(text, entry)]

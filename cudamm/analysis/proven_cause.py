@@ -33,7 +33,7 @@ from cudamm.kernels.launch_plan import Launch, plan
 from cudamm.kernels.method import SIZE_NAMES
 from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
-from cudamm.kernels.usual_sizes import are_square_only
+from cudamm.kernels.usual_sizes import are_square_only, fixed_extents
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.expression import MOST_THREADS, parse
 from cudamm.source.kernel_changes import (
@@ -46,8 +46,11 @@ from cudamm.source.kernel_changes import (
     TWO_VARIABLES,
     WRONG_SIZE,
     KernelChange,
+    axes_of_threads,
     changes_of_extents,
     changes_of_macros,
+    changes_of_types,
+    changes_of_unrolled_loops,
     kernel_changes,
     sums_per_thread,
     with_all_changes,
@@ -177,10 +180,13 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         if whole is None:
             return None, None
         if not is_right(whole):
-            if device_variables(whole.program.text) and _is_right_at_first(whole):
+            source = whole.program
+            if device_variables(source.text) and _is_right_at_first(whole):
                 return _kept_value(case), None
             of_usual = _of_text(whole, _is_in_bytes) or _of_coarse_grid(case, edge)
             of_usual = of_usual or _of_launch(whole, _launch_changes)
+            types = changes_of_types(source.text, source.entry, whole.problem.element.c_name)
+            of_usual = of_usual or _of_declarations(whole, types)
             of_usual = of_usual or _of_declarations(whole, changes_of_macros(case.program.text))
             of_usual = of_usual or _of_text(whole)
             of_usual = of_usual or _of_declarations(whole, changes_of_extents(case.program.text))
@@ -191,13 +197,17 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             is_within = faults and all(f.space == "shared" or f.kind == "race" for f in faults)
             cause = _of_text(whole, _is_condition) or _of_text(whole, _is_in_bytes)
             if cause is None and is_within:
-                cause = _of_launch(whole, _more_shared_memory) or _of_text(whole)
+                cause = _of_launch(whole, _more_shared_memory) or _of_launch(whole, _blocks_of_used_axes)
+                cause = cause or _of_text(whole)
             return cause, None
         if ragged is None:
             return None, None
         if is_right(ragged):
             return None if _has_no_fault(ragged) else _of_text(ragged, _is_zero), None
         cause = _of_text(ragged, _is_condition) or _of_launch(ragged, _more_blocks)
+        source = ragged.program
+        rests = changes_of_unrolled_loops(source.text, source.entry, _sizes_in_file(ragged))
+        cause = cause or _of_declarations(ragged, rests)
         return cause or _without_last_tile(ragged, edge) or _without_any_check(ragged), edge
     except (KernelError, NoDeviceError):
         return None, None
@@ -233,6 +243,9 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
         is_usual = len(set(sizes)) == 3 or shape in shapes[-len(edges) :]
         if is_ragged and math.prod(sizes) <= MOST_WORK and is_usual:
             found.append(planned)
+    if not found and not missing and fixed_extents(case.variant):
+        own = _planned_at(case, case.problem.shape)  # the kernel is for this size alone
+        return own if own is not None and case.problem.shape.work <= MOST_WORK else None
     several = (of for of in found if of.launch is not None and min(of.launch.grid[:2]) > 1)
     return next(several, found[0] if found else None)
 
@@ -403,6 +416,7 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         return extents[1], extents[0], extents[2]
 
     yield from _more_shared_memory(case, launch)
+    yield from _blocks_of_used_axes(case, launch)
     (gx, gy, _), (bx, by, _) = launch.grid, launch.block
     if gx != gy:
         yield ProvenCause(
@@ -463,6 +477,53 @@ def _more_shared_memory(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         f"{launch.shape}, uses {used:,} of {reaches[0].array}",
         f"let the launch give {times * given or used:,} bytes{how}", reaches[0].array, relaunched=enlarged,
     )  # fmt: skip
+
+
+def _blocks_of_used_axes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield blocks with all threads in x for a kernel without threadIdx.y, and with y for one that has it."""
+    bx, by, bz = launch.block
+    axes = axes_of_threads(case.program.text, case.program.entry)
+    has = f"the block has {bx} x {by} threads, and the kernel uses"
+    if axes == {"x"} and by > 1 == bz:
+        has += " threadIdx.x only: threads that differ in y compute the same"
+        for x, threads in ((bx * by, f"{bx} * {by} threads"), (bx, f"{bx} threads")):
+            for fitted, of_grid in _GRIDS_IN_X:
+
+                def in_x(given: Launch, x: int = x, fitted: _Grid = fitted) -> Launch:
+                    grid = (*fitted(given, x), given.grid[2])
+                    return dataclasses.replace(given, grid=grid, block=(x, 1, 1))
+
+                yield ProvenCause(
+                    has,
+                    f"launch {threads} in x and 1 in y{of_grid.format(x)}; or use threadIdx.y in the kernel",
+                    relaunched=in_x,
+                )
+    elif axes == {"x", "y"} and by == bz == 1:
+        edge = math.isqrt(bx)
+        for x, y in ((edge, edge), (bx, bx), (LARGEST_EDGE, bx // LARGEST_EDGE)):
+            if x * y not in (bx, bx * bx) or y == 1:
+                continue
+
+            def with_y(given: Launch, x: int = x, y: int = y) -> Launch:
+                return dataclasses.replace(given, block=(x, y, 1))
+
+            yield ProvenCause(
+                f"{has} threadIdx.y, which is always 0", f"launch blocks of {x} x {y} threads",
+                relaunched=with_y,
+            )  # fmt: skip
+
+
+_Grid = Callable[[Launch, int], tuple[int, int]]
+
+_GRIDS_IN_X: tuple[tuple[_Grid, str], ...] = (
+    (lambda given, x: given.grid[:2], ""),
+    (lambda given, x: (given.grid[0], 1), ", and 1 block in y"),
+    (lambda given, x: (-(-given.shape.n // x), given.grid[1]), ", and ceil(N / {}) blocks in x"),
+    (lambda given, x: (-(-given.shape.n // x), 1), ", and ceil(N / {}) blocks in x and 1 in y"),
+    (lambda given, x: (-(-given.shape.m // x), 1), ", and ceil(M / {}) blocks in x and 1 in y"),
+    (lambda given, x: (-(-given.shape.m * given.shape.n // x), 1), ", and ceil(M * N / {}) blocks"),
+)
+"""Grids for blocks of `x` threads in one row, and what a cure says of each."""
 
 
 def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
@@ -799,13 +860,19 @@ def _of_text(
 
 def _changes_of(case: Case) -> list[KernelChange]:
     """Return the changes of a case's kernel, the likeliest first."""
-    source, launch, shape = case.program, case.launch, case.problem.shape
+    source, launch = case.program, case.launch
     assert launch is not None  # noqa: S101 - `_may_try` looked at it
+    elements = launch.shared_bytes // case.problem.element.size_bytes
+    return kernel_changes(source.text, source.entry, _sizes_in_file(case), elements)
+
+
+def _sizes_in_file(case: Case) -> list[str]:
+    """Return the constants and macros, and the numbers of a kernel for one size, that are sizes."""
+    source, shape = case.program, case.problem.shape
     larger = Shape(shape.m + LARGEST_TILE, shape.n + LARGEST_TILE, shape.k + LARGEST_TILE)
     other = program(case.variant, case.problem.element, case.fmad, larger)
     constants = [name for name, _ in {*_DEFINED.findall(source.text)} - {*_DEFINED.findall(other.text)}]
-    elements = launch.shared_bytes // case.problem.element.size_bytes
-    return kernel_changes(source.text, source.entry, constants, elements)
+    return [*constants, *map(str, {*fixed_extents(case.variant).values()})]
 
 
 def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
@@ -930,8 +997,10 @@ def _faults(case: Case) -> list[Fault] | None:
         return None
 
 
-_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\d+)[ \t]*$", re.MULTILINE)
-"""A macro that is a number."""
+_DEFINED = re.compile(
+    r"(?:^[ \t]*#[ \t]*define[ \t]+|\bconstexpr int )(\w+)(?:[ \t]+| = )(\d+)(?=[ \t]*$|;)", re.MULTILINE
+)
+"""A macro or a constant that is a number."""
 
 
 def _with_all(source: Program, changes: Sequence[KernelChange]) -> Program:

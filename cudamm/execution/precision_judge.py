@@ -20,6 +20,7 @@ from cudamm.execution.precision import (
     yardstick_of,
     yardstick_with_error,
 )
+from cudamm.execution.usual_causes import LESS_THAN_TYPE
 from cudamm.kernels.lower_precision import FORMAT_OF_TYPE, PRODUCT_BITS
 from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
@@ -207,7 +208,7 @@ def _described(precision: Precision, problem: Problem, method: Method | None) ->
             f"addition: keep it in float, and round it once, when C is stored{advice}; {describe(precision)}"
         )
     place = _place(method, types) if method is not None else ""
-    return f"computed in less than its type: {describe(precision)}{place}{advice}"
+    return f"{LESS_THAN_TYPE}: {describe(precision)}{place}{advice}"
 
 
 def _sample(m: int, n: int) -> tuple[Matrix, Matrix]:

@@ -30,7 +30,10 @@ ONLY_TERMS = "C holds only the "
 IN_TILES = "each tile of "
 FEW_BLOCKS = "the grid has too few blocks"
 OF_EACH = "of each "
-WITHOUT_LINE = (ENDS_EARLY, ONLY_TERMS, IN_TILES, OF_EACH)
+LOW_PRECISION = "C has the precision of "
+ROUNDED = "A and B are rounded to "
+LESS_THAN_TYPE = "computed in less than its type"
+WITHOUT_LINE = (ENDS_EARLY, ONLY_TERMS, IN_TILES, OF_EACH, LOW_PRECISION, ROUNDED, LESS_THAN_TYPE)
 """Beginnings of what the kernel did of which it is worth looking for the line."""
 ONLY_ZEROS = "and every element is 0"
 
@@ -172,10 +175,13 @@ def unwritten_part(
         (row_part, row_tile), (column_part, column_tile) = in_tile  # type: ignore[misc]
         block = run.plan.block[:2]
         larger = (block[0] * column_tile // column_part, block[1] * row_tile // row_part)
-        part = (
-            f"{OF_EACH}{row_tile} x {column_tile} elements of C only {row_part} x {column_part} are written "
-            f"by a block of {_times(block)} threads"
-        )
+        of, kept = f"{row_tile} x {column_tile} elements", f"{row_part} x {column_part}"
+        if rows.all():  # a block writes not all of them
+            of, kept = f"{column_tile} columns", str(column_part)
+        elif columns.all():
+            of, kept = f"{row_tile} rows", str(row_part)
+        verb = "is" if kept == "1" else "are"
+        part = f"{OF_EACH}{of} of C only {kept} {verb} written by a block of {_times(block)} threads"
         is_right = is_right_with(run.plan.grid[:2], larger)
         return f"{part}, and the product is right with {_times(larger)}" if is_right else part
     return ""
@@ -529,11 +535,11 @@ def _of_values(run: Run, problem: Problem) -> str:
     a, b = problem.inputs
     for name, rounded in _ROUNDINGS.get(problem.element.name, ()):
         if _is_product(product, rounded(a), rounded(b), problem):
-            return f"A and B are rounded to {name} before they are multiplied"
+            return f"{ROUNDED}{name} before they are multiplied"
     if problem.element.name == "float64":
         scale = 2.0 * np.finfo(np.float32).eps / np.finfo(np.float64).eps
         if (np.abs(product - reference) <= scale * problem.error_bound).all():
-            return "C has the precision of float32, and not of float64: is a variable or a constant a float?"
+            return f"{LOW_PRECISION}float32, and not of float64: is a variable or a constant a float?"
     return ""
 
 

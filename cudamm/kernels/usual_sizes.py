@@ -276,11 +276,16 @@ def _has_blocks(variant: Variant, size: str) -> bool:
 
 def _with_fixed_extents(variant: Variant) -> Iterator[str]:
     """Yield the size of a kernel that requires a size of its own, such as `N == 64`."""
-    equal = (required.equal for required in variant.method.requires)
-    fixed = {pair[0]: pair[1] for pair in equal if pair and isinstance(pair[1], int)}
-    if not fixed.keys().isdisjoint("MNK"):
+    fixed = fixed_extents(variant)
+    if fixed:
         usual = max(fixed.values())
         yield "x".join(str(fixed.get(name, usual)) for name in "MNK")
+
+
+def fixed_extents(variant: Variant) -> dict[str, int]:
+    """Return those of M, N and K for which a kernel requires a number, as 64 for `N == 64`."""
+    equal = (required.equal for required in variant.method.requires)
+    return {pair[0]: pair[1] for pair in equal if pair and isinstance(pair[1], int) and pair[0] in "MNK"}
 
 
 def _accepted(variants: Sequence[Variant], chosen: Sequence[str]) -> list[str]:

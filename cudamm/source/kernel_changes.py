@@ -16,7 +16,7 @@ from tree_sitter import Node
 
 from cudamm.source.c_definitions import Function, function_of_node
 from cudamm.source.c_numbers import number_in
-from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in
+from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in, without_comments
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed, text_of
 from cudamm.source.program_values import template_parameters
 
@@ -82,21 +82,77 @@ def kernel_changes(
     Args:
         text: source of a program.
         entry: the kernel, as a program names it.
-        constants: names of constants and macros that are sizes of the matrices.
+        constants: sizes of the matrices: names of constants and macros, and numbers in the kernel.
         shared_elements: number of elements of the dynamic shared memory of a launch.
     """
+    found: list[KernelChange] = []
+    for function in _functions_of(text, entry):
+        found += _Changes(text, function, tuple(constants), shared_elements).all()
+    ordered = sorted(found, key=lambda change: change.rank)
+    different = {change.edits: change for change in reversed(ordered)}
+    return [change for change in ordered if different[change.edits] is change][:MOST_CHANGES]
+
+
+def _functions_of(text: str, entry: str) -> list[Function]:
+    """Return a kernel and the device functions that it calls; empty if the text has no such kernel."""
     definitions = [function_of_node(node) for node in all_of(parsed(text), "function_definition")]
     kernel = next((f for f in definitions if f.name == function_of(entry) and f.is_kernel), None)
     if kernel is None:
         return []
     body = text_of(kernel.node)
     called = [f for f in definitions if "__device__" in f.head and re.search(rf"\b{f.name}\b\s*[<(]", body)]
-    found: list[KernelChange] = []
-    for function in (kernel, *called):
-        found += _Changes(text, function, tuple(constants), shared_elements).all()
-    ordered = sorted(found, key=lambda change: change.rank)
-    different = {change.edits: change for change in reversed(ordered)}
-    return [change for change in ordered if different[change.edits] is change][:MOST_CHANGES]
+    return [kernel, *called]
+
+
+def changes_of_unrolled_loops(text: str, entry: str, constants: Iterable[str]) -> Iterator[KernelChange]:
+    """Yield each loop that takes several terms at once with the terms that remain at the end.
+
+    It changes whole products, whose indices other changes replace, so each is tried in a program of its own.
+
+    Args:
+        constants: as for `kernel_changes`.
+    """
+    for function in _functions_of(text, entry):
+        yield from _Changes(text, function, tuple(constants), 0).with_rests()
+
+
+def changes_of_types(text: str, entry: str, element: str) -> Iterator[KernelChange]:
+    """Yield each declaration with a type of less precision than the matrices have, and all of these at once.
+
+    Args:
+        element: the type of the matrices' elements, such as `double`.
+    """
+    found: list[tuple[str, Node]] = []  # what is declared, and the type
+    for function in _functions_of(text, entry):
+        for node in all_of(function.node, "declaration", "parameter_declaration", "function_definition"):
+            c_type, declarators = node.child_by_field_name("type"), node.children_by_field_name("declarator")
+            is_passed = node.type == "parameter_declaration" and function.is_kernel
+            is_less = c_type is not None and text_of(c_type) in _LESS_PRECISE.get(element, ())
+            if c_type is not None and is_less and not is_passed and declarators:
+                found.append((" and ".join(map(declared_name, declarators)), c_type))
+    for chosen in [*([each] for each in found[:MOST_TILES]), *([found] if len(found) > 1 else [])]:
+        names, less = " and ".join(name for name, _ in chosen), text_of(chosen[0][1])
+        lines = sorted({file_and_line_of(c_type)[1] for _, c_type in chosen})
+        also = f" in lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
+        yield KernelChange(
+            f"numbers are rounded to {less}, the type of {names}, and the matrices are {element}",
+            f"declare {names} as {element}{also}", "", *file_and_line_of(chosen[0][1]),
+            tuple((c_type.start_byte, c_type.end_byte, element) for _, c_type in chosen), 0, True,
+        )  # fmt: skip
+
+
+_LESS_PRECISE = {"double": ("float", "half", "__half"), "float": ("half", "__half", "__nv_bfloat16")}
+"""Types with less precision than an element type has, by the element type."""
+
+
+def axes_of_threads(text: str, entry: str) -> set[str]:
+    """Return the axes of threadIdx that a kernel uses: x, y and z; all if it also counts in another way."""
+    functions = [text_of(function.node) for function in _functions_of(text, entry)]
+    macros = re.findall(r"^[ \t]*#[ \t]*define\b(?:.*\\\n)*.*", text, re.MULTILINE)
+    code = without_comments("\n".join((*functions, *macros)))
+    if re.search(r"\bthread_(?:rank|index)\b|\bthreadIdx\b(?!\s*\.)", code):
+        return {"x", "y", "z"}
+    return set(re.findall(r"\bthreadIdx\s*\.\s*([xyz])\b", code))
 
 
 def changes_of_macros(text: str) -> Iterator[KernelChange]:
@@ -369,7 +425,11 @@ class _Changes:
             and _SIZE_MEMBER.fullmatch(text_of(node.child_by_field_name("field")))
         }
         used = {text_of(node) for node in all_of(self._body, "identifier")}
-        self._sizes = [*whole, *sorted(members), *(name for name in constants if name in used - set(whole))]
+        used |= {text_of(node) for node in all_of(self._body, "number_literal")}
+        of_file = [name for name in constants if name in used - set(whole)]
+        alike = {x: text_of(node) for x, node in function.values.items() if text_of(node) in of_file}
+        named = [*alike, *(name for name in of_file if name not in alike.values())]  # `const int w = WIDTH`
+        self._sizes = [*whole, *sorted(members), *named]
         self._pointers = set(pointers) | {m.rpartition(".")[0] for m in members}
         self._declared: dict[str, Node] = {}
         for node in all_of(self._body, "declaration"):
@@ -779,13 +839,14 @@ class _Changes:
                     number = int(text_of(value)) if text_of(value).isdigit() else 0
                     for other in (2 * number, number // 2) if number > 1 else ():
                         yield self._change(site, str(other), mistake, 2)
+            yield from self._late_start(start)
             if update is None:
                 continue
             for node in all_of(update, "assignment_expression"):
                 added = node.child_by_field_name("right")
                 if added is None or _sign(node) != "+=" or added.type not in _PLAIN:
                     continue
-                for size in self._sizes if text_of(added) not in self._sizes else ():
+                for size in self._sizes_beside(node) if text_of(added) not in self._sizes else ():
                     new, mistake = f"{text_of(added)} * {size}", "a step of the loop lacks a row length"
                     yield self._change(_Site(added, node, "", "step"), new, mistake, 1)
             if update.type == "update_expression" and text_of(update).strip("+-") in self._declared:
@@ -800,6 +861,101 @@ class _Changes:
                 yield self._change(_Site(step, update, "", "step"), new, mistake, 1)
             if step is not None and _sign(update) == "+=" and text_of(step) in self._tiles:
                 yield self._change(_Site(step, update, "", "step"), "1", "the loop has a wrong step", 2)
+
+    def _late_start(self, start: Node | None) -> Iterator[KernelChange]:
+        """Yield a loop over the rest of K that begins at `k` instead of `k + 1`, or at `K / 4 * 4`."""
+        for node in all_of(start, "init_declarator", "assignment_expression") if start else ():
+            value = node.child_by_field_name("value") or node.child_by_field_name("right")
+            if value is None or value.type != "binary_expression":
+                continue
+            first, second = (text_of(value.child_by_field_name(side)) for side in ("left", "right"))
+            options = {"+": [first] if second.isdigit() else [], "/": [f"{first} / {second} * {second}"]}
+            for new in options.get(_sign(value), ()):
+                mistake = f"the loop over the terms that remain begins at {text_of(value)} instead of {new}"
+                change = self._change(_Site(value, node, "", "start"), new, "", 1)
+                cure = f"begin at {new}, where the loop before ends"
+                yield dataclasses.replace(change, mistake=mistake, cure=cure, is_condition=True)
+
+    def with_rests(self) -> Iterator[KernelChange]:
+        """Yield the loops that take several terms at once, each with the terms that remain at the end."""
+        for loop in all_of(self._body, "for_statement", "while_statement"):
+            yield from self._with_rest(loop)
+
+    def _with_rest(self, loop: Node) -> Iterator[KernelChange]:
+        """Yield a loop that takes several terms at once, with the terms that remain at the end.
+
+        In the change, the terms beyond the end are 0, so that it needs no second loop.
+        """
+        condition, update, body = map(loop.child_by_field_name, ("condition", "update", "body"))
+        if condition is None or body is None:
+            return
+        if loop.type == "while_statement":
+            condition = condition.child_by_field_name("value") or condition
+            steps = all_of(body, "assignment_expression")
+            begins = rf"{re.escape(text_of(condition).split()[0])}\s*\+="
+            update = next((step for step in steps if re.match(begins, text_of(step))), None)
+        if update is None or _sign(update) != "+=":
+            return
+        counter, step = (text_of(update.child_by_field_name(side)) for side in ("left", "right"))
+        next_term = re.compile(rf"(?<![\w.]){re.escape(counter)}\s*\+\s*([A-Za-z_]\w*|[1-9]\d*)(?!\w)")
+        found = {node: next_term.search(text_of(node)) for node in all_of(body, "subscript_expression")}
+        reads = {
+            node: f"{counter} + {term[1]}"
+            for node, term in found.items()
+            if term and node == _outermost(node) and not _is_written(node)
+        }
+        names = {text_of(node) for node in all_of(condition, "identifier")}
+        values = [value for name, value in self._function.first_values.items() if name in names - {counter}]
+        names |= {text_of(node) for value in values for node in all_of(value, "identifier")}
+        later = [
+            text_of(other.child_by_field_name("condition"))
+            for other in all_of(self._body, *_LOOPS)
+            if other.start_byte >= loop.end_byte
+        ]
+        for size in self._sizes:
+            end = f"{counter} < {size}"
+            is_whole = re.sub(r"\s", "", text_of(condition)) == re.sub(r"\s", "", end)
+            if size not in names or is_whole or not reads or any(_names(size, other) for other in later):
+                continue
+            edits = {condition: end} | {
+                node: f"({term} < {size} ? {text_of(node)} : 0)" for node, term in reads.items()
+            }
+            of_tile = [term for term in reads.values() if term.rpartition(" ")[2] in self._index_in_block]
+            cure = f"after the loop, add the terms that remain{self._rest_of(loop, counter, step, size)}"
+            if of_tile:
+                cure = f"loop while {end}, and take 0 where {of_tile[0]} is not less than {size}"
+            yield KernelChange(
+                f"the loop takes {step} terms at once, and leaves out the last {size} % {step} terms",
+                cure, "", *file_and_line_of(loop),
+                tuple((node.start_byte, node.end_byte, new) for node, new in edits.items()), 2,
+                is_condition=True,
+            )  # fmt: skip
+
+    @staticmethod
+    def _rest_of(loop: Node, counter: str, step: str, size: str) -> str:
+        """Return the loop over the terms that remain; empty if the sum has no term of one counter alone."""
+        declared = text_of(loop.child_by_field_name("initializer")).partition("=")[0].split()
+        start = f"{' '.join(declared)} = {size} / {step} * {step}" if len(declared) > 1 else ""
+        own = {
+            declared_name(node.child_by_field_name("declarator")) for node in all_of(loop, "init_declarator")
+        }
+        for node in all_of(loop, "assignment_expression"):
+            value = node.child_by_field_name("right")
+            for term in _terms(value) if value is not None and _sign(node) == "+=" else ():
+                text = re.sub(r"\s+", " ", text_of(term))
+                names = {text_of(name) for name in all_of(term, "identifier")}
+                is_first = counter in names and not re.search(rf"\b{counter}\s*\+", text) and "*" in text
+                if is_first and not names & (own - {counter}):
+                    added = f"{text_of(node.child_by_field_name('left'))} += {text}"
+                    return f": for ({start}; {counter} < {size}; ++{counter}) {added}"
+        return ""
+
+    def _sizes_beside(self, step: Node) -> list[str]:
+        """Return the sizes, first those in an index that has the variable of a step, as `B[b + wB * ty]`."""
+        variable = rf"\b{re.escape(text_of(step.child_by_field_name('left')))}\b"
+        indices = [text_of(site.node) for site in self._sites if site.kind == "index"]
+        beside = " ".join(index for index in indices if re.search(variable, index))
+        return sorted(self._sizes, key=lambda size: not _names(size, beside))
 
     def _of_sums(self) -> Iterator[KernelChange]:
         """Yield `sum += a * b` for `sum = a * b`, and a sum that is not set to 0 again in a loop."""

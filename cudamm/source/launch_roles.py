@@ -40,8 +40,8 @@ from cudamm.source.wmma_use import WmmaUse, wmma_use
 _OUTPUT = re.compile(r"out|res|dst|prod|erg|sal|d?_?c(?![a-z])", re.IGNORECASE)
 """How the names of matrices that a kernel writes begin."""
 
-_NUMBER = "number_"
-"""The beginning of the name of a number in the kernel that is a size."""
+NUMBER = "number_"
+"""Beginning of the name of a number in the kernel that is a size."""
 
 _CERTAIN = 100
 """The weight of evidence that outweighs all other."""
@@ -406,8 +406,11 @@ class LaunchRoles:
             of_tensor = self.role_of_tensor_size(name)
             found.update({of_tensor: STRONG} if of_tensor else {})
             found.update({unnamed[name]: 1} if name in unnamed else {})
+        numbers = self._numbers_as_sizes(passed)
         evidence |= {
-            name: Counter({role: 2 * STRONG}) for name, role in self._numbers_as_sizes(passed).items()
+            name: Counter({role: 2 * STRONG})
+            for name, role in numbers.items()
+            if self._may_be_own(name, names)
         }
         self.roles = best_roles({name: found for name, found in evidence.items() if found})
         self.evidence = evidence
@@ -432,7 +435,7 @@ class LaunchRoles:
         if not all(p.is_pointer for p in self.parameters if p.name in self.letters):
             return {}
         literals = {text_of(node) for node in all_of(self.kernel.node, "number_literal")}
-        named = {f"{_NUMBER}{x}" for x in literals if x.isdigit() and int(x) >= _SMALLEST_SIZE}
+        named = {f"{NUMBER}{x}" for x in literals if x.isdigit() and int(x) >= _SMALLEST_SIZE}
         body = replace(self.body({*sizes, *named}), named_from=_SMALLEST_SIZE)
         uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
         a, b, c = (uses[letter] for letter in "ABC")
@@ -455,14 +458,46 @@ class LaunchRoles:
                     found.setdefault(bound, role)
         return found
 
+    def _may_be_own(self, number: str, sizes: Collection[str]) -> bool:
+        """Return whether a number in the kernel may be a size of the program, whose `sizes` have names."""
+        own = {self.own_size(size) for size in sizes}
+        is_known = set("ABC") == set[str]().union(*self._allocated_for.values()) and None not in own
+        return not is_known or self._has_number_as_extent or self.own_size(number) in own
+
     def numbers_of_kernel(self) -> dict[str, int]:
         """Return the roles that only the number in the kernel itself can have, and that number."""
         return {
-            role: int(name.removeprefix(_NUMBER))
+            role: int(name.removeprefix(NUMBER))
             for name, roles in self.roles.items()
             for role in roles
-            if name.startswith(_NUMBER)
+            if name.startswith(NUMBER)
         }
+
+    def numbers_in_indices(self) -> dict[str, set[int]]:
+        """Return the numbers that may be M, N or K in the kernel: a row length, or the end of a loop along K.
+
+        The extent of a tile or of the block is none.
+        """
+        if not all(p.is_pointer for p in self.parameters if p.name in self.letters):
+            return {}
+        literals = {text_of(node) for node in all_of(self.kernel.node, "number_literal")}
+        values = {f"{NUMBER}{text}": int(text) for text in literals if text.isdigit()}
+        values |= {x: constant_values(self.file)[x] for x in self.used_constants - self.in_kernel.keys()}
+        tiles = {name for name in values if self._is_extent(name.removeprefix(NUMBER))}
+        values = {x: n for x, n in values.items() if n >= _SMALLEST_SIZE and n not in map(values.get, tiles)}
+        body = replace(self.body({*self.in_kernel, *values}), named_from=_SMALLEST_SIZE)
+        uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
+        found: dict[str, set[int]] = {role: set() for role in ROLES}
+        for letter, use in uses.items():
+            of_rows = [term for term in use.terms if term & use.multiplied]
+            if not any(term & self.in_kernel.keys() for term in of_rows):
+                lengths = {values[name] for term in of_rows for name in term & values.keys()}
+                found[DIMENSIONS[letter][letter not in self.columns]] |= lengths
+        a, b, c = (uses[letter].multiplied | uses[letter].added for letter in "ABC")
+        ends = {bound for variable, bound in body.loop_bounds() if variable in a & b - c}
+        ends |= {loop.size for loop in body.tile_loops()}
+        found["K"] |= {values[name] for name in ends & values.keys()}
+        return found
 
     def _names_of_grid(self) -> dict[str, str]:
         """Return the names in the grid's extents along x and y.
@@ -971,8 +1006,8 @@ class LaunchRoles:
 
     def own_size(self, size: str) -> int | None:
         """Return the value that a size has in the program unless its user chooses another; or None."""
-        if size.startswith(_NUMBER):
-            return int(size.removeprefix(_NUMBER))
+        if size.startswith(NUMBER):
+            return int(size.removeprefix(NUMBER))
         parameter = next((p for p, name in self.literal_sizes.items() if name == size), "")
         own = self._literal(parameter) if parameter else own_value(self.file, self.function, size)
         return own * int(self.parts[size]) if own and self.parts.get(size, "").isdigit() else own

@@ -31,11 +31,12 @@ from cudamm.source.fitting_launch import FittingLaunch
 from cudamm.source.host_code import LaunchStatement, allocations, first_name, launches, size_name
 from cudamm.source.host_values import DTYPES
 from cudamm.source.kernel_parameters import kernel_parameters, may_be_product
-from cudamm.source.launch_roles import LaunchRoles, NoProduct, UnknownLaunch
+from cudamm.source.launch_roles import NUMBER, LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
-from cudamm.source.parsed_source import all_of, place_of, text_of
+from cudamm.source.parsed_source import all_of, device_variables, place_of, text_of
 from cudamm.source.passed_arguments import OUT, mistake_of, passed_by, view_mistake
 from cudamm.source.program_values import (
+    callers_of,
     class_argument,
     is_chosen_by_user,
     own_number,
@@ -487,7 +488,7 @@ class _Launch:
     def _program_scale(self) -> tuple[float, float] | None:
         """Return alpha and beta in the program; None if it does not pass both as numbers."""
         values = {
-            parameter.name.lower(): _real_number(self.function, node)
+            parameter.name.lower(): _real_number(self.file, self.function, node)
             for parameter, node in zip(self.found.parameters, self.statement.arguments, strict=False)
             if parameter.is_scale
         }
@@ -991,6 +992,7 @@ class _Launch:
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
         conditions += [f"{role} == {size}" for role, size in self.found.numbers_of_kernel().items()]
+        conditions += self._own_size_only(threads, arguments)
         conditions += self._limit_of_block(threads) if threads else []
         if self.grid and threads and parse(threads.replace(",", " +")).names.isdisjoint(ROLES):
             # else the block covers the matrix
@@ -1001,6 +1003,39 @@ class _Launch:
             if self._own_sizes_are_multiples(role, multiple):
                 conditions += [f"{each} % {multiple} == 0" for each in equal.get(role, (role,))]
         return {"requires": ", ".join(dict.fromkeys(conditions))} if conditions else {}
+
+    def _own_size_only(self, threads: str, arguments: str) -> Iterator[str]:
+        """Yield that N and K are the program's own if the kernel has them as numbers: `const int width = 64`.
+
+        A kernel that gets nothing from which it could know a size has that as a number too.
+        """
+        unknown, numbers = self._unknown_to_kernel(f"{arguments}, {threads}"), self.found.numbers_in_indices()
+        for size, roles in self.found.roles.items():
+            own = self.found.own_size(size)
+            is_number = any(own in numbers.get(role, ()) for role in roles)
+            if own and (is_number or not unknown.isdisjoint(roles)):
+                why = (
+                    "which the kernel has as a number"
+                    if is_number
+                    else "because the kernel gets no other size"
+                )
+                if not size.startswith(NUMBER):
+                    self.assumed[size] = f"for {' = '.join(roles)} = {own} alone, {why}"
+                yield f"{self.found.role(size)} == {own}"
+
+    def _unknown_to_kernel(self, texts: str) -> set[str]:
+        """Return which of N and K a kernel cannot know by an argument, a constant, the grid, or its block.
+
+        Args:
+            texts: its arguments and the extents of its block.
+        """
+        names = {text_of(node) for node in all_of(self.kernel.node, "identifier")}
+        if not names.isdisjoint({"gridDim", *device_variables(text_of(self.file.tree))}):
+            return set()
+        known = set(re.findall(rf"\b[{''.join(ROLES)}]\b", texts))
+        known |= {role for size in self.found.compiled_sizes() for role in self.found.roles[size]}
+        known |= {role for roles in self.found.roles.values() if known & {*roles} for role in roles}
+        return {"N", "K"} - known
 
     def _limit_of_grid(self) -> Iterator[str]:
         """Yield the conditions that the program's own sizes are the largest for a grid of plain numbers."""
@@ -1089,11 +1124,15 @@ class _Launch:
         return step is None or all(value is None or value % step == 0 for value in values)
 
 
-def _real_number(function: Function, node: Node) -> float | None:
-    """Return the number that an argument is, or that its variable begins with; None for anything else."""
-    text = text_of(function.values.get(text_of(node), node))
+def _real_number(file: SourceFile, function: Function, node: Node) -> float | None:
+    """Return the number that an argument is, its variable begins with, or a caller passes; None for another."""
+    name = text_of(node)
+    text = text_of(function.values.get(name, node))
     found = re.fullmatch(r"(?:__float2half\w*\(|\((?:float|double)\)\s*)?(-?[\d.]+(?:e-?\d+)?)[fF]?\)?", text)
+    if found is None:
+        passed = next(callers_of(file, function, name), None) if name in function.parameter_names else None
+        return _real_number(file, *passed) if passed else None
     try:
-        return float(found[1]) if found else None
+        return float(found[1])
     except ValueError:
         return None

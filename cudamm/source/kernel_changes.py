@@ -650,14 +650,18 @@ class _Changes:
     def _change(self, site: _Site, new: str, mistake: str, rank: int) -> KernelChange:
         file, line = file_and_line_of(site.node)
         sentence = f"{mistake}: {site.shown(text_of(site.node))} instead of {site.shown(new)}"
-        edit = (site.node.start_byte, site.node.end_byte, new)
+        same = [site]
+        if site.kind == "index" and site.array in self._pointers:  # C[i] = alpha * sum + beta * C[i]
+            whole = text_of(site.whole)
+            same = [each for each in self._sites if each.kind == "index" and text_of(each.whole) == whole]
+        edits = tuple((each.node.start_byte, each.node.end_byte, new) for each in same)
         return KernelChange(
             sentence,
-            f"write {site.shown(new)}",
+            f"write {site.shown(new)}" + " in each of its places" * (len(edits) > 1),
             site.array,
             file,
             line,
-            (edit,),
+            edits,
             rank,
             site.kind == "condition",
         )

@@ -1125,13 +1125,13 @@ class _Launch:
 
 
 def _real_number(file: SourceFile, function: Function, node: Node) -> float | None:
-    """Return the number that an argument is, its variable begins with, or a caller passes; None for another."""
+    """Return the number that an argument is, or that its variable or its parameter has first; else None."""
     name = text_of(node)
     text = text_of(function.values.get(name, node))
     found = re.fullmatch(r"(?:__float2half\w*\(|\((?:float|double)\)\s*)?(-?[\d.]+(?:e-?\d+)?)[fF]?\)?", text)
     if found is None:
-        passed = next(callers_of(file, function, name), None) if name in function.parameter_names else None
-        return _real_number(file, *passed) if passed else None
+        passed = callers_of(file, function, name)
+        return _real_number(file, *passed[0]) if passed else None
     try:
         return float(found[1])
     except ValueError:

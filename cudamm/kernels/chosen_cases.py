@@ -114,11 +114,12 @@ def remarks_on_scale(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[str]
             continue
         alpha, beta = (f"{number:g}" for number in method.program_scale or ())
         shape = shapes.get(method.program_scale)
-        own = f"The program's alpha = {alpha} and beta = {beta}"
         if shape:
-            yield f"{own} were used at {shape} alone, and 1 and 0 elsewhere."
+            yield f"{shape} is for the program's alpha = {alpha} and beta = {beta}; other sizes are for 1 and 0."
         else:
-            yield f"{own} were not used: --alpha {alpha} --beta {beta} uses them."
+            yield (
+                f"alpha was 1 and beta 0: --alpha {alpha} --beta {beta} verifies the program's own values."
+            )
 
 
 def kernels_of(

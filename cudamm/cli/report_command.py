@@ -139,7 +139,8 @@ def report_command(
         )
     if outputs.page not in (None, "-") and "-" not in outputs.texts.values():
         size = max(1, len(page_text().encode()) // 1000)
-        console().print(Text(f"{outputs.page}: {len(results)} rows, {size} kB"), soft_wrap=True)
+        rows = "1 row" if len(results) == 1 else f"{len(results)} rows"
+        console().print(Text(f"{outputs.page}: {rows}, {size} kB"), soft_wrap=True)
 
 
 def _page_path(path: str) -> str:

@@ -51,7 +51,7 @@ class Program:
         return _lines(self.text)
 
     def line_text(self, line: int, file: str = "") -> str:
-        """Return a line without surrounding space; empty if there is no such line, or if cudamm wrote it.
+        """Return a line without surrounding space; empty if there is no such line.
 
         Args:
             file: an included file; empty for the method's own file.
@@ -60,7 +60,9 @@ class Program:
             return self.lines.get((file, line), "").strip()
         own = _lines(self.method.source)  # `#line` is in it if a Python program reads the kernel from a file
         text = (own.get((self.method.path.name, line)) or own.get(("", line), "")).strip()
-        return "" if text.startswith(f"void {LAUNCHER}(") else text
+        if text.startswith(f"void {LAUNCHER}("):
+            return dict(enumerate(self.method.file_text.split("\n"), 1)).get(line, "").strip()
+        return text
 
     @property
     def may_include(self) -> bool:

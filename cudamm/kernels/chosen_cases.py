@@ -115,7 +115,7 @@ def remarks_on_scale(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[str]
         alpha, beta = (f"{number:g}" for number in method.program_scale or ())
         shape = shapes.get(method.program_scale)
         if shape:
-            yield f"{shape} is for the program's alpha = {alpha} and beta = {beta}; other sizes are for 1 and 0."
+            yield f"{shape} is for the program's alpha = {alpha} and beta = {beta}, the others for 1 and 0."
         else:
             yield (
                 f"alpha was 1 and beta 0: --alpha {alpha} --beta {beta} verifies the program's own values."

@@ -298,6 +298,12 @@ class Method:
         file, line = place
         return f" ({file or self.path.name}:{line})" if line else ""
 
+    @property
+    def file_text(self) -> str:
+        """Return the text of the file; of a Python program, `source` has the C++ alone, line for line."""
+        is_python_program = self.path.suffix == ".py" and self.language == "cuda" and self.path.is_file()
+        return self.path.read_text("utf-8", errors="replace") if is_python_program else self.source
+
     def with_own_sizes(self, text: str) -> str:
         """Return a text with the program's names of M, N and K for these letters, if it is host code."""
         names = dict(self.size_names)

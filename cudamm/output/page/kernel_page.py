@@ -123,7 +123,7 @@ def source_lines(variant: Variant, checked: CheckResult, traced: TraceResult | N
     """Return the lines of the kernel's file, with the mistakes and the accesses of each line."""
     found = []
     # Compilers count line feeds only, unlike `splitlines`.
-    for number, text in enumerate(variant.method.source.removesuffix("\n").split("\n"), start=1):
+    for number, text in enumerate(variant.method.file_text.removesuffix("\n").split("\n"), start=1):
         mistakes = (m for m in checked.mistakes if m.line == number and _is_in_file(m, variant))
         accesses = traced.accesses if traced is not None else ()
         # A line of an included file may have the same number, but not the same text.

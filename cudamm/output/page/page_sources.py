@@ -95,7 +95,7 @@ def _substitution(kernel: Kernel) -> Substitution:
 
 def _pieces(method: Method, kernels: Sequence[Kernel]) -> Iterator[Piece]:
     """Yield a method's source in pieces: comments apart from code, substituted names marked."""
-    source = method.source
+    source = method.file_text
     if method.language == "python":
         yield Piece(source)
         return

@@ -473,14 +473,17 @@ class LaunchRoles:
         """
         if not all(p.is_pointer for p in self.parameters if p.name in self.letters):
             return {}
-        literals = {text_of(node) for node in all_of(self.kernel.node, "number_literal")}
-        values = {f"{NUMBER}{text}": int(text) for text in literals if text.isdigit()}
+        literals = re.findall(r"(?<![\w.])\d+(?![\w.])", text_of(self.file.tree))  # also of macros
+        values = {f"{NUMBER}{text}": int(text) for text in literals}
         values |= {x: constant_values(self.file)[x] for x in self.used_constants - self.in_kernel.keys()}
         tiles = {name for name in values if self._is_extent(name.removeprefix(NUMBER))}
         values = {x: n for x, n in values.items() if n >= _SMALLEST_SIZE and n not in map(values.get, tiles)}
         body = replace(self.body({*self.in_kernel, *values}), named_from=_SMALLEST_SIZE)
         uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
         found: dict[str, set[int]] = {role: set() for role in ROLES}
+        for parameter in self._matrices:
+            columns = {int(parameter.columns)} if parameter.columns.isdigit() else set()  # `float (*A)[64]`
+            found[DIMENSIONS[self.letters[parameter.name]][1]] |= columns
         for letter, use in uses.items():
             of_rows = [term for term in use.terms if term & use.multiplied]
             if not any(term & self.in_kernel.keys() for term in of_rows):

@@ -49,6 +49,7 @@ from cudamm.source.kernel_changes import (
     axes_of_threads,
     changes_of_extents,
     changes_of_macros,
+    changes_of_numbers,
     changes_of_types,
     changes_of_unrolled_loops,
     kernel_changes,
@@ -187,6 +188,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             of_usual = of_usual or _of_launch(whole, _launch_changes)
             types = changes_of_types(source.text, source.entry, whole.problem.element.c_name)
             of_usual = of_usual or _of_declarations(whole, types)
+            numbers = changes_of_numbers(source.text, fixed_extents(case.variant).values())
+            of_usual = of_usual or _of_declarations(whole, numbers)
             of_usual = of_usual or _of_declarations(whole, changes_of_macros(case.program.text))
             of_usual = of_usual or _of_text(whole)
             of_usual = of_usual or _of_declarations(whole, changes_of_extents(case.program.text))

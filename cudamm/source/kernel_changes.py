@@ -17,6 +17,7 @@ from tree_sitter import Node
 from cudamm.source.c_definitions import Function, function_of_node
 from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in, without_comments
+from cudamm.source.launch_roles import SMALLEST_SIZE
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed, text_of
 from cudamm.source.program_values import template_parameters
 
@@ -114,6 +115,30 @@ def changes_of_unrolled_loops(text: str, entry: str, constants: Iterable[str]) -
     """
     for function in _functions_of(text, entry):
         yield from _Changes(text, function, tuple(constants), 0).with_rests()
+
+
+def changes_of_numbers(text: str, sizes: Iterable[int]) -> Iterator[KernelChange]:
+    """Yield each number of a text that is no size of the program, with a size in all its places.
+
+    Args:
+        sizes: those of the program, of a kernel that is for these sizes alone.
+    """
+    places: dict[str, list[Node]] = {}
+    for node in all_of(parsed(text), "number_literal", "preproc_arg"):
+        if text_of(node).isdigit():
+            places.setdefault(text_of(node), []).append(node)
+    for number, size in itertools.product(places, dict.fromkeys(sizes)):
+        if SMALLEST_SIZE <= int(number) != size:
+            nodes = places[number]
+            lines = sorted({file_and_line_of(node)[1] for node in nodes})
+            where = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
+            yield KernelChange(
+                f"the number {number} in the kernel is no size of the matrices, and the product is right "
+                f"with {size}",
+                f"write {size} for {number} in {where}, or pass the size to the kernel", "",
+                *file_and_line_of(nodes[0]),
+                tuple((node.start_byte, node.end_byte, str(size)) for node in nodes), 0, True,
+            )  # fmt: skip
 
 
 def changes_of_types(text: str, entry: str, element: str) -> Iterator[KernelChange]:

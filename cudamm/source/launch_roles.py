@@ -53,7 +53,7 @@ _QUOTIENT = re.compile(r"N // (\w+)|ceil\(N / (\w+)\)")
 _VECTOR = re.compile(r"\b(?:float|double|u?(?:char|short|int|long)|(?:__)?half|__nv_bfloat16)([234])\b")
 """Types such as `float4`, with their numbers of elements."""
 
-_SMALLEST_SIZE = 16
+SMALLEST_SIZE = 16
 """The smallest number in a kernel that may be a size; smaller ones are parts of an index."""
 
 _TRANSPOSED_TENSOR = re.compile(
@@ -434,9 +434,9 @@ class LaunchRoles:
         """Return the roles of numbers that are sizes in the kernel, as in `for (k = 0; k < 96; k++)`."""
         if not all(p.is_pointer for p in self.parameters if p.name in self.letters):
             return {}
-        literals = {text_of(node) for node in all_of(self.kernel.node, "number_literal")}
-        named = {f"{NUMBER}{x}" for x in literals if x.isdigit() and int(x) >= _SMALLEST_SIZE}
-        body = replace(self.body({*sizes, *named}), named_from=_SMALLEST_SIZE)
+        literals = Counter(text_of(node) for node in all_of(self.kernel.node, "number_literal"))
+        named = {f"{NUMBER}{x}" for x in literals if x.isdigit() and int(x) >= SMALLEST_SIZE}
+        body = replace(self.body({*sizes, *named}), named_from=SMALLEST_SIZE)
         uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
         a, b, c = (uses[letter] for letter in "ABC")
         along_k = (a.multiplied | a.added) & (b.multiplied | b.added) - c.multiplied - c.added
@@ -456,7 +456,10 @@ class LaunchRoles:
                 of_blocks = {name for name in along if name.startswith("blockIdx")}
                 if bound in named and varying and of_blocks <= varying <= along and not varying <= other:
                     found.setdefault(bound, role)
-        return found
+        # Of two numbers for one size, the kernel uses the wrong one less often.
+        by_count = sorted(found, key=lambda name: literals[name.removeprefix(NUMBER)])
+        of_role = {found[name]: name for name in by_count}
+        return {name: role for name, role in found.items() if of_role[role] == name}
 
     def _may_be_own(self, number: str, sizes: Collection[str]) -> bool:
         """Return whether a number in the kernel may be a size of the program, whose `sizes` have names."""
@@ -480,14 +483,17 @@ class LaunchRoles:
         """
         if not all(p.is_pointer for p in self.parameters if p.name in self.letters):
             return {}
-        literals = {text_of(node) for node in all_of(self.kernel.node, "number_literal")}
-        values = {f"{NUMBER}{text}": int(text) for text in literals if text.isdigit()}
+        literals = re.findall(r"(?<![\w.])\d+(?![\w.])", text_of(self.file.tree))  # also of macros
+        values = {f"{NUMBER}{text}": int(text) for text in literals}
         values |= {x: constant_values(self.file)[x] for x in self.used_constants - self.in_kernel.keys()}
         tiles = {name for name in values if self._is_extent(name.removeprefix(NUMBER))}
-        values = {x: n for x, n in values.items() if n >= _SMALLEST_SIZE and n not in map(values.get, tiles)}
-        body = replace(self.body({*self.in_kernel, *values}), named_from=_SMALLEST_SIZE)
+        values = {x: n for x, n in values.items() if n >= SMALLEST_SIZE and n not in map(values.get, tiles)}
+        body = replace(self.body({*self.in_kernel, *values}), named_from=SMALLEST_SIZE)
         uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
         found: dict[str, set[int]] = {role: set() for role in ROLES}
+        for parameter in self._matrices:
+            columns = {int(parameter.columns)} if parameter.columns.isdigit() else set()  # `float (*A)[64]`
+            found[DIMENSIONS[self.letters[parameter.name]][1]] |= columns
         for letter, use in uses.items():
             of_rows = [term for term in use.terms if term & use.multiplied]
             if not any(term & self.in_kernel.keys() for term in of_rows):

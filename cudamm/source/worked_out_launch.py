@@ -1009,33 +1009,28 @@ class _Launch:
 
         A kernel that gets nothing from which it could know a size has that as a number too.
         """
-        unknown, numbers = self._unknown_to_kernel(f"{arguments}, {threads}"), self.found.numbers_in_indices()
+        gets_sizes, numbers = self._gets_sizes(f"{arguments}, {threads}"), self.found.numbers_in_indices()
         for size, roles in self.found.roles.items():
             own = self.found.own_size(size)
             is_number = any(own in numbers.get(role, ()) for role in roles)
-            if own and (is_number or not unknown.isdisjoint(roles)):
-                why = (
-                    "which the kernel has as a number"
-                    if is_number
-                    else "because the kernel gets no other size"
-                )
+            if own and (is_number or not (gets_sizes or roles == ("M",))):
+                why = "which the kernel has as a number" if is_number else "as the kernel gets no size"
                 if not size.startswith(NUMBER):
                     self.assumed[size] = f"for {' = '.join(roles)} = {own} alone, {why}"
                 yield f"{self.found.role(size)} == {own}"
 
-    def _unknown_to_kernel(self, texts: str) -> set[str]:
-        """Return which of N and K a kernel cannot know by an argument, a constant, the grid, or its block.
+    def _gets_sizes(self, texts: str) -> bool:
+        """Return whether a kernel can know a size by an argument, a constant, the grid, or its block.
 
         Args:
             texts: its arguments and the extents of its block.
         """
         names = {text_of(node) for node in all_of(self.kernel.node, "identifier")}
-        if not names.isdisjoint({"gridDim", *device_variables(text_of(self.file.tree))}):
-            return set()
-        known = set(re.findall(rf"\b[{''.join(ROLES)}]\b", texts))
-        known |= {role for size in self.found.compiled_sizes() for role in self.found.roles[size]}
-        known |= {role for roles in self.found.roles.values() if known & {*roles} for role in roles}
-        return {"N", "K"} - known
+        return (
+            not names.isdisjoint({"gridDim", *device_variables(text_of(self.file.tree))})
+            or re.search(rf"\b[{''.join(ROLES)}]\b", texts) is not None
+            or bool(self.found.compiled_sizes())
+        )
 
     def _limit_of_grid(self) -> Iterator[str]:
         """Yield the conditions that the program's own sizes are the largest for a grid of plain numbers."""

@@ -898,7 +898,7 @@ def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
         whole.problem.release()
     change, source = rounded[0], ragged.program
     file = "" if change.file == source.method.path.name else change.file
-    cure = f"{change.cure}, and load or add 0 where k is not less than K"
+    cure = f"{change.cure}, and load or add 0 beyond the end of K"
     return ProvenCause(change.mistake, cure, "", file, change.line, multiple=edge)
 
 

@@ -500,6 +500,8 @@ class _Changes:
             yield from self._part_of_size(site)
         yield from self._in_bytes()
         yield from self._members_of_vectors()
+        yield from self._members_in_turn()
+        yield from self._swapped_arguments()
         yield from self._other_buffer()
         yield from self._of_outer_sums()
         yield from self._swapped_indices()
@@ -724,7 +726,9 @@ class _Changes:
             mistake = f"{WRONG_SIZE}, {name}"
             if site.kind == "condition":
                 mistake = f"the condition has the wrong size, {name}"
-            rank = (1 if is_factor and self._points(site.array) else 3) + (site.array in self._pointers)
+            is_in_tile = is_tile and site.array in self._shared  # `threadCol * TM` for `threadCol * TN`
+            is_likely = is_factor and (is_in_tile or self._points(site.array))
+            rank = (1 if is_likely else 3) + (site.array in self._pointers)
             for other in (*(sizes if is_tile else ()), *self._tiles_at(node)):
                 if other != name and not _is_same_number(other, name):
                     yield self._change(site, _replaced(site.node, {node: other}), mistake, rank + is_tile)
@@ -832,8 +836,8 @@ class _Changes:
             return
         for node in all_of(site.node, "binary_expression"):
             left, right = (text_of(node.child_by_field_name(side)) for side in ("left", "right"))
-            is_tile = right in self._tiles or right.isdigit()
-            if _sign(node) == "/" and left in self._sizes and is_tile:
+            is_part = re.fullmatch(r"\w+|(?:grid|block)Dim\.[xyz]", right) and right not in self._sizes
+            if _sign(node) == "/" and left in self._sizes and (is_part or right in self._tiles):
                 new = _replaced(site.node, {node: f"({left} + {right} - 1) / {right}"})
                 mistake = f"{ENDS_TOO_EARLY} {left} / {right} is rounded down"
                 yield dataclasses.replace(self._change(site, new, mistake, 1), is_condition=True)
@@ -1227,6 +1231,49 @@ class _Changes:
                         ((part.start_byte, part.end_byte, other),), 1,
                     )  # fmt: skip
 
+    def _members_in_turn(self) -> Iterator[KernelChange]:
+        """Yield `c = v.w` for the second `v.z`, if assignments side by side take v.x, v.y, v.z and v.z."""
+        groups: dict[tuple[Node | None, str], list[Node]] = {}
+        for node in all_of(self._body, "assignment_expression"):
+            value = node.child_by_field_name("right")
+            if value is not None and value.type == "field_expression":
+                statement = node.parent
+                key = statement.parent if statement else None, text_of(value.child_by_field_name("argument"))
+                groups.setdefault(key, []).append(value)
+        for (_, vector), values in groups.items():
+            taken = [text_of(value.child_by_field_name("field")) for value in values]
+            missing = [member for member in "xyzw"[: len(taken)] if member not in taken]
+            for value, member in zip(values, taken, strict=True):
+                if len(missing) == 1 and taken.count(member) > 1 and len(taken) <= len(_MEMBERS):
+                    new = f"{vector}.{missing[0]}"
+                    yield KernelChange(
+                        f"{text_of(value)} is used twice, and {new} never",
+                        f"write {new} in this line", "", *file_and_line_of(value),
+                        ((value.start_byte, value.end_byte, new),), 1,
+                    )  # fmt: skip
+
+    def _swapped_arguments(self) -> Iterator[KernelChange]:
+        """Yield calls of functions with two arguments exchanged: `tile(B, k, col)` for `tile(B, col, k)`."""
+        for call in all_of(self._body, "call_expression"):
+            given = call.child_by_field_name("arguments")
+            types = (*_PLAIN, "field_expression")
+            plain = [node for node in given.named_children if node.type in types] if given else []
+            if re.fullmatch(
+                r"\W*(?:min|max|fma|fmin|fmax|\w*_rn)f?", text_of(call.child_by_field_name("function"))
+            ):
+                continue  # of two factors, and of the less of two numbers, the order is of no matter
+            for one, other in itertools.combinations(plain, 2):
+                if text_of(one) != text_of(other):
+                    new = _replaced(call, {one: text_of(other), other: text_of(one)})
+                    edits = (one.start_byte, one.end_byte, text_of(other)), (
+                        other.start_byte, other.end_byte, text_of(one),
+                    )  # fmt: skip
+                    yield KernelChange(
+                        f"two arguments are exchanged, {text_of(one)} and {text_of(other)}: {text_of(call)} "
+                        f"instead of {new}",
+                        f"write {new}", "", *file_and_line_of(call), edits, 2,
+                    )  # fmt: skip
+
     def _of_other_thread(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index with each variable of the thread replaced by each other one, as `col` by `row`."""
         counters = _counters_at(site.node)
@@ -1442,10 +1489,15 @@ class _Changes:
                     yield self._change(site, new, f"the wrong number is added to {base}, {value}", 1)
 
     def _part_of_size(self, site: _Site) -> Iterator[KernelChange]:
-        """Yield `col < N / 2` for `col < N` in a kernel that accesses several elements at once."""
-        width = _VECTOR.search(text_of(self._function.node)) if site.kind == "condition" else None
+        """Yield `col < N / 2` for `col < N`, and so in an index, of a kernel with vectors of 2 elements."""
+        is_place = site.kind == "condition" or (site.kind == "index" and site.array not in self._shared)
+        width = _VECTOR.search(text_of(self._function.node)) if is_place else None
         size = self._size_in(site.node) if width else None
-        if width and size is not None and not (size.parent and _sign(size.parent) == "/"):
+        if width and size is not None and site.kind == "index":
+            new = _replaced(site.node, {size: f"({text_of(size)} / {width[1]})"})
+            mistake = f"a row has {text_of(size)} / {width[1]} vectors of {width[1]} elements"
+            yield self._change(site, new, mistake, 1)
+        elif width and size is not None and not (size.parent and _sign(size.parent) == "/"):
             new = _replaced(site.node, {size: f"{text_of(size)} / {width[1]}"})
             mistake = f"the condition has the size in elements, and the index counts {width[1]} at once"
             yield self._change(site, new, mistake, 2)

@@ -484,6 +484,8 @@ class _Verification:
 
     def failed(self, case: Case, verdict: Verdict, cause: str) -> Result:
         """Return the result of a case in which a second look has found a cause, and remember it."""
+        if verdict.cause.startswith(WITHOUT_LINE):  # the cause with its line is the better one
+            verdict = dataclasses.replace(verdict, reason=verdict.reason.removeprefix(f"{verdict.cause}; "))
         verdict = dataclasses.replace(verdict, correct=False).because_of(cause)
         return self.updated(case, status="failed", reason=verdict.reason, verdict=verdict, device="cpu")
 

@@ -151,6 +151,8 @@ def _explained(
     unwritten = is_filled_with(product, run.poison)
     if problem.scale.beta:  # then C did not hold the poison before the launch
         unwritten = wrong & (product == problem.output)
+    elif run.plan.adds_to_zeros:  # to add 0 changes nothing, and the element was written
+        unwritten = np.zeros_like(unwritten)
     elif unwritten.any():
         unwritten &= _left_alone(run, problem)
     is_product = problem.scale == UNSCALED  # otherwise it adds to C and uses each term α times

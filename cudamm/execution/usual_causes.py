@@ -175,13 +175,10 @@ def unwritten_part(
         (row_part, row_tile), (column_part, column_tile) = in_tile  # type: ignore[misc]
         block = run.plan.block[:2]
         larger = (block[0] * column_tile // column_part, block[1] * row_tile // row_part)
-        of, kept = f"{row_tile} x {column_tile} elements", f"{row_part} x {column_part}"
-        if rows.all():  # a block writes not all of them
-            of, kept = f"{column_tile} columns", str(column_part)
-        elif columns.all():
-            of, kept = f"{row_tile} rows", str(row_part)
-        verb = "is" if kept == "1" else "are"
-        part = f"{OF_EACH}{of} of C only {kept} {verb} written by a block of {_times(block)} threads"
+        part = (
+            f"{OF_EACH}{row_tile} x {column_tile} elements of C only {row_part} x {column_part} are written, "
+            f"with blocks of {_times(block)} threads"
+        )
         is_right = is_right_with(run.plan.grid[:2], larger)
         return f"{part}, and the product is right with {_times(larger)}" if is_right else part
     return ""

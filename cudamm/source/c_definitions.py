@@ -245,22 +245,28 @@ def lines_in_one_function(source: str, one: int, other: int) -> tuple[int, int]:
     Returns:
         (0, 0) if no function leads to both, or if a function with one of the lines is called several times.
     """
-    functions = source_file(source).functions
+    file = source_file(source)
+    named = [(f.name, f.node) for f in file.functions]
+    named += [  # `auto load = [&](int k) { … };`
+        (declared_name(node.child_by_field_name("declarator")), value)
+        for node in all_of(file.tree, "init_declarator")
+        if (value := node.child_by_field_name("value")) is not None and value.type == "lambda_expression"
+    ]
 
-    def inner(line: int) -> Function | None:
-        around = [f for f in functions if f.node.start_point[0] < line <= f.node.end_point[0] + 1]
-        return min(around, key=lambda f: f.node.end_byte - f.node.start_byte, default=None)
+    def inner(line: int) -> tuple[str, Node] | None:
+        around = [pair for pair in named if pair[1].start_point[0] < line <= pair[1].end_point[0] + 1]
+        return min(around, key=lambda pair: pair[1].end_byte - pair[1].start_byte, default=None)
 
     def callers(line: int) -> dict[str, int]:
         """Return the line and the calls that lead to it, by the name of the function around each."""
         found: dict[str, int] = {}
         function = inner(line)
-        while function is not None and function.name not in found:
-            found[function.name] = line
+        while function is not None and function[0] not in found:
+            found[function[0]] = line
             calls = {
                 node.start_point[0] + 1
-                for node in all_of(source_file(source).tree, "call_expression")
-                if re.match(rf"(?:\w+\s*::\s*)*{re.escape(function.name)}\s*[<(]", text_of(node))
+                for node in all_of(file.tree, "call_expression")
+                if re.match(rf"(?:\w+\s*::\s*)*{re.escape(function[0])}\s*[<(]", text_of(node))
             }
             if len(calls) != 1:
                 break

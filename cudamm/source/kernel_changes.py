@@ -18,7 +18,7 @@ from cudamm.source.c_definitions import Function, function_of_node
 from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in, without_comments
 from cudamm.source.launch_roles import SMALLEST_SIZE
-from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed, text_of
+from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
 
 SELECTED = "cudamm_selected_change"
@@ -308,6 +308,18 @@ def _ancestors(node: Node) -> Iterator[Node]:
         yield node
 
 
+def with_all_barriers(text: str, entry: str) -> str:
+    """Return the text with a barrier after each statement that all threads of a kernel execute."""
+    kernels = [f for f in map(function_of_node, all_of(parsed(text), "function_definition")) if f.is_kernel]
+    body = next((f.node.child_by_field_name("body") for f in kernels if f.name == function_of(entry)), None)
+    edits: dict[tuple[int, int], str] = {}
+    for statement in all_of(body, "expression_statement", "declaration") if body else ():
+        around = [node.type for node in _ancestors(statement) if is_inside(node, body)] if body else []
+        if around[0] == "compound_statement" and {*around} <= {"compound_statement", *_LOOPS}:
+            edits[statement.end_byte, statement.end_byte] = " __syncthreads();"
+    return _edited(text, edits)
+
+
 def with_barriers(
     text: str, file: str, places: Iterable[tuple[int, int, bool]], *, is_innermost: bool
 ) -> str | None:
@@ -502,6 +514,7 @@ class _Changes:
         yield from self._members_of_vectors()
         yield from self._members_in_turn()
         yield from self._swapped_arguments()
+        yield from self._buffer_of_calls()
         yield from self._other_buffer()
         yield from self._of_outer_sums()
         yield from self._swapped_indices()
@@ -1274,6 +1287,23 @@ class _Changes:
                         f"write {new}", "", *file_and_line_of(call), edits, 2,
                     )  # fmt: skip
 
+    def _buffer_of_calls(self) -> Iterator[KernelChange]:
+        """Yield `load(k, 1 - cur)` for `load(k, cur)` with `cur = step & 1`; also for `tiles[step % 2]`."""
+        for call in all_of(self._body, "call_expression"):
+            given = call.child_by_field_name("arguments")
+            edits: dict[Node, str] = {}
+            for node in all_of(given, "identifier", "binary_expression") if given else ():
+                value = self._function.first_values.get(text_of(node), node)
+                if re.search(r"(?:& 1|% 2)\)?$", text_of(value)):
+                    edits[node] = f"1 - {_grouped(node)}"
+            if edits:
+                shown, new = " ".join(text_of(call).split()), " ".join(_replaced(call, edits).split())
+                yield KernelChange(
+                    f"the call gets the buffer that is being read: {shown} instead of {new}",
+                    f"write {new}", "", *file_and_line_of(call),
+                    tuple((node.start_byte, node.end_byte, text) for node, text in edits.items()), 1,
+                )  # fmt: skip
+
     def _of_other_thread(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index with each variable of the thread replaced by each other one, as `col` by `row`."""
         counters = _counters_at(site.node)
@@ -1587,7 +1617,10 @@ class _Changes:
                     kind = (inner.array, _is_written(inner.whole), first, second)
                     groups.setdefault(kind, []).append((inner, outer))
         for (array, is_written, first, second), pairs in groups.items():
-            new = f"{array}[{second}][{first}]"
+            inner = pairs[0][0]  # `tile.rows` of `tile.rows[i][j]`
+            base = (inner.whole.text or b"")[: inner.node.start_byte - inner.whole.start_byte].decode()
+            base = base.rpartition("[")[0]
+            new = f"{base}[{second}][{first}]"
             lines = list(dict.fromkeys(file_and_line_of(inner.node) for inner, _ in pairs))
             numbers = [str(line) for _, line in lines]
             places = f" in lines {', '.join(numbers[:-1])} and {numbers[-1]}" if len(lines) > 1 else ""
@@ -1596,7 +1629,7 @@ class _Changes:
                 for inner, outer in pairs
                 for site, text in ((inner, second), (outer, first))
             )
-            old = f"{array}[{first}][{second}]"
+            old = f"{base}[{first}][{second}]"
             sentence = (
                 f"{TWO_INDICES} {array} are swapped where it is {'written' if is_written else 'read'}: "
             )

@@ -202,7 +202,7 @@ def test_the_part_of_each_tile_that_is_written_is_named(cause: Callable[..., str
                 c[i : i + 8, j : j + 8] = product[i : i + 8, j : j + 8]
 
     assert cause(compute, "32x48x9", grid=(3, 2)) == (
-        "of each 16 x 16 elements of C only 8 x 8 are written by a block of 8 x 8 threads"
+        "of each 16 x 16 elements of C only 8 x 8 are written, with blocks of 8 x 8 threads"
     )
 
 

@@ -784,6 +784,9 @@ class _Launch:
             return class_argument(self.file, self.function, name[0]) if number is None else str(number)
 
         arguments = re.sub(r"(?<![\w.:])[A-Za-z_]\w*", value, given)
+        own = self.function.first_values.keys() - constants(self.file).keys() - self.found.roles.keys()
+        if own & set(re.findall(r"\w+", arguments)):  # a variable of the host code, whose value is not known
+            return self.kernel.name
         return f"{self.statement.kernel}<{arguments}>"
 
     def _type_of(self, name: str) -> str:

@@ -406,6 +406,8 @@ class LaunchRoles:
             of_tensor = self.role_of_tensor_size(name)
             found.update({of_tensor: STRONG} if of_tensor else {})
             found.update({unnamed[name]: 1} if name in unnamed else {})
+        for name, role in self._roles_of_tensors(evidence).items():
+            evidence[name][role] += _CERTAIN
         numbers = self._numbers_as_sizes(passed)
         evidence |= {
             name: Counter({role: 2 * STRONG})
@@ -690,6 +692,21 @@ class LaunchRoles:
             return ""
         letter = self.letter_of(found[1])
         return DIMENSIONS[letter][int(found[2]) % 2] if letter and letter not in self.columns else ""
+
+    def _roles_of_tensors(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the roles of sizes that are M and K of A, and N of B or C, if there is one for each role.
+
+        Then the kernel, which may take them in another order, does not decide.
+        """
+        usual = {"A": "MK", "B": "N", "C": "N"}
+        found: dict[str, str] = {}
+        for name in names:
+            value = self.function.first_values.get(name)
+            size = TENSOR_SIZE.fullmatch(flat_name(value)) if value else None
+            role = self.role_of_tensor_size(name)
+            if size and role in usual.get(self.letter_of(size[1]), ""):
+                found[name] = role
+        return found if sorted(found.values()) == sorted(ROLES) else {}
 
     def letter_of(self, variable: str) -> str:
         """Return the letter of the matrix that a variable holds, such as `P` in `Pd = copy(P)`; or empty."""

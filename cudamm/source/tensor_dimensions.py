@@ -64,6 +64,11 @@ def wrong_dimension(found: LaunchRoles) -> WrongDimension | None:
         is_transposed = _is_read_transposed(found, of_letter, letter)
         if not exchanged or is_transposed is None:
             continue
+        inner = int((letter == "A") != is_transposed)  # the dimension that both tensors have, K
+        if any(
+            _is_of_other(found, of_letter[letter], tensor, 1 - each) for each in exchanged if each == inner
+        ):
+            continue  # the sizes are passed in another order
         reasons = _orientations(found, of_letter, letter)
         if reasons.keys() - {is_transposed} or (not reasons and (is_transposed or len(exchanged) > 1)):
             continue  # the kernel reads the matrix in the wrong way, or may do so
@@ -126,6 +131,24 @@ def _tensor(found: LaunchRoles, parameter: str) -> str:
     return rows[1] if rows and rows[2] == "0" else ""
 
 
+def _passed_dimensions(
+    found: LaunchRoles, parameter: str
+) -> list[tuple[tuple[Node, str] | None, Dimension | None]]:
+    """Return what the kernel gets for the rows and the row length of a matrix, and its dimension."""
+    indexed = found.shapes.indexed(parameter)
+    given = [
+        _origin(found.function, found.shapes.passed[size]) if size in found.shapes.passed else None
+        for size in (indexed.rows, indexed.width)
+    ]
+    return [(each, each and _dimension(found.function, each[0])) for each in given]
+
+
+def _is_of_other(found: LaunchRoles, parameter: str, tensor: str, axis: int) -> bool:
+    """Return whether the kernel gets a dimension of another tensor for one of a tensor."""
+    dimension = _passed_dimensions(found, parameter)[axis][1]
+    return dimension is not None and dimension[0] != tensor
+
+
 def _exchanged(found: LaunchRoles, parameter: str, tensor: str) -> dict[int, tuple[Node, str]]:
     """Return the dimensions for which the kernel gets the other one, each with its size and its variable.
 
@@ -133,9 +156,8 @@ def _exchanged(found: LaunchRoles, parameter: str, tensor: str) -> dict[int, tup
     """
     indexed = found.shapes.indexed(parameter)
     kernel_sizes = indexed.rows, indexed.width
-    given = [_origin(found.function, found.shapes.passed[size]) if size in found.shapes.passed else None
-             for size in kernel_sizes]  # fmt: skip
-    dimensions = [each and _dimension(found.function, each[0]) for each in given]
+    passed = _passed_dimensions(found, parameter)
+    given, dimensions = [each for each, _ in passed], [dimension for _, dimension in passed]
     is_in_python = found.function.name == LAUNCHER
     exchanged = {
         wanted: each

@@ -483,6 +483,11 @@ def _look_for_cause(
         elif multiple is not None and outside:
             rest = without_bounds_check(check.errors, outside, case.program, multiple)
             check.errors = [*(mistake for mistake in rest if mistake not in explained), *explained]
+    in_tile = [m for m in errors if m.kind == "misaligned" and m.array not in ("A", "B", "C")]
+    if in_tile and cause is None and not keeps_consequences:  # the other elements of the vector are wrong
+        for check, _ in failed.values():
+            rest = [m for m in check.errors if m.kind not in ("wrong-result", "crash")]
+            check.errors = rest or [dataclasses.replace(in_tile[0], sizes=(check.size,))]
     is_of_bounds = multiple is not None and outside and all(m.kind != "misaligned" for m in errors)
     return cause is not None or bool(is_of_bounds)
 

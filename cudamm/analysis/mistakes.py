@@ -757,6 +757,11 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
         "“misaligned address”"
     )
     cure = f"{WHOLE_VECTORS}{_or_padded(watched.program, {'N': 4})}"
+    if fault.space == "shared":
+        cure = (
+            f"{WHOLE_VECTORS}: let each row of {fault.array}, with its padding, have a multiple of "
+            f"{fault.size_bytes} bytes"
+        )
     return _element_mistake(watched, "misaligned", fault, message, cure)
 
 

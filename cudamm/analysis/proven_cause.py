@@ -177,6 +177,11 @@ _found: dict[tuple[object, ...], tuple[ProvenCause | None, int | None]] = {}
 def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
     edge = math.lcm(*(edge for edge in _edges(case.program, of) if edge <= LARGEST_EDGE))
     whole, ragged = _at_multiples(case, edge, 0), _at_multiples(case, edge, 1)
+    if whole is not None and ragged is not None and is_right(whole) and is_right(ragged):
+        for tried in whole, ragged:
+            tried.problem.release()
+        # A bound such as col < k shows only where N is larger than K.
+        whole, ragged = (_at_multiples(case, edge, missing, (4, 3, 2)) for missing in (0, 1))
     try:
         if whole is None:
             return None, None
@@ -192,7 +197,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             of_usual = of_usual or _of_declarations(whole, numbers)
             of_usual = of_usual or _of_declarations(whole, changes_of_macros(case.program.text))
             of_usual = of_usual or _of_text(whole)
-            of_usual = of_usual or _of_declarations(whole, changes_of_extents(case.program.text))
+            if not any(fault.kind == "misaligned" for fault in _faults(whole) or ()):  # else any row may do
+                of_usual = of_usual or _of_declarations(whole, changes_of_extents(case.program.text))
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
         faults = _faults(whole)
         if faults is None or faults:  # such as a loop past the end of a tile, into memory that is 0
@@ -219,7 +225,9 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             tried.problem.release()
 
 
-def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
+def _at_multiples(
+    case: Case, edge: int, missing: int, tiles: tuple[int, int, int] = (2, 3, 4)
+) -> Case | None:
     """Return a case at sizes of which each needs another number of tiles, with several blocks if it can.
 
     The sizes of a kernel for square matrices are equal.
@@ -227,6 +235,7 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
     Args:
         edge: the sizes are multiples of this number.
         missing: how many elements the sizes are smaller.
+        tiles: numbers of tiles along M, N and K.
 
     Returns:
         None if the variant cannot be launched at such sizes, or if they would be too large.
@@ -234,7 +243,8 @@ def _at_multiples(case: Case, edge: int, missing: int) -> Case | None:
     edges = [edge if edge > 1 else LARGEST_EDGE // 2]
     while edges[-1] < LARGEST_TILE:
         edges.append(2 * edges[-1])
-    shapes = [Shape(2 * e - missing, 3 * e - missing, 4 * edges[0] - missing) for e in edges]
+    m, n, k = tiles
+    shapes = [Shape(m * e - missing, n * e - missing, k * edges[0] - missing) for e in edges]
     shapes += [Shape(*(3 * e - missing,) * 3) for e in edges]
     found: list[Case] = []
     for shape in shapes:
@@ -898,8 +908,9 @@ def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
         whole.problem.release()
     change, source = rounded[0], ragged.program
     file = "" if change.file == source.method.path.name else change.file
-    cure = f"{change.cure}, and load or add 0 beyond the end of K"
-    return ProvenCause(change.mistake, cure, "", file, change.line, multiple=edge)
+    beyond = "load or add 0 beyond the end of K"
+    cure = f"{change.cure}, and {beyond}"
+    return ProvenCause(f"{change.mistake} (and {beyond})", cure, "", file, change.line, multiple=edge)
 
 
 def _of_declarations(case: Case, changes: Iterable[KernelChange]) -> ProvenCause | None:

@@ -272,7 +272,7 @@ def _readings(shape: Shape) -> Iterator[tuple[str, _Reading]]:
     for order in ("NMK", "MKN", "KNM", "NKM", "KMN"):
         rows, columns, terms = (given[name] for name in order)
         yield (
-            f"the sizes are passed in another order: the kernel takes {', '.join(order)} for M, N, K",
+            f"the sizes are passed in another order: the kernel gets {', '.join(order)} for M, N, K",
             _Reading(rows, columns, terms, ("A", (terms, 1)), ("B", (columns, 1)), (columns, 1)),
         )
     column_major = {"A": (1, m), "B": (1, k), "C": (1, m)}

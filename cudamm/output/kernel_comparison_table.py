@@ -80,7 +80,10 @@ def _of_verification(comparison: KernelComparison) -> str:
     skipped = [kernel.name for kernel in kernels if kernel.verified and kernel.verified.status == "skipped"]
     if skipped:
         return f"{' and '.join(skipped)}: the product was not verified, see above."
-    return f"Both products are right at {shape}, executed on the CPU device."
+    return (
+        f"Both products are right at {shape}, executed on the CPU device. cudamm check tries other sizes, "
+        "and looks for races and accesses out of bounds."
+    )
 
 
 def _listed(rows: Sequence[ComparedFigure]) -> str:

@@ -242,8 +242,10 @@ def function_of_node(node: Node) -> Function:
 def lines_in_one_function(source: str, one: int, other: int) -> tuple[int, int]:
     """Return two lines, each replaced by the call that leads to it, if they are in different functions.
 
+    Of several calls it is the last one before the other line, else the last.
+
     Returns:
-        (0, 0) if no function leads to both, or if a function with one of the lines is called several times.
+        (0, 0) if no function leads to both.
     """
     file = source_file(source)
     named = [(f.name, f.node) for f in file.functions]
@@ -257,7 +259,7 @@ def lines_in_one_function(source: str, one: int, other: int) -> tuple[int, int]:
         around = [pair for pair in named if pair[1].start_point[0] < line <= pair[1].end_point[0] + 1]
         return min(around, key=lambda pair: pair[1].end_byte - pair[1].start_byte, default=None)
 
-    def callers(line: int) -> dict[str, int]:
+    def callers(line: int, near: int) -> dict[str, int]:
         """Return the line and the calls that lead to it, by the name of the function around each."""
         found: dict[str, int] = {}
         function = inner(line)
@@ -268,15 +270,15 @@ def lines_in_one_function(source: str, one: int, other: int) -> tuple[int, int]:
                 for node in all_of(file.tree, "call_expression")
                 if re.match(rf"(?:\w+\s*::\s*)*{re.escape(function[0])}\s*[<(]", text_of(node))
             }
-            if len(calls) != 1:
+            if not calls:
                 break
-            (line,) = calls
+            line = max([call for call in calls if call <= near] or calls)
             function = inner(line)
         return found
 
     if inner(one) is None or inner(other) is None:
         return one, other
-    lines, other_lines = callers(one), callers(other)
+    lines, other_lines = callers(one, other), callers(other, one)
     return next(((lines[name], other_lines[name]) for name in lines if name in other_lines), (0, 0))
 
 

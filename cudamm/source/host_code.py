@@ -222,6 +222,24 @@ def _doubts(file: SourceFile, function: Function, node: Node) -> int:
     return min(doubts, 1)
 
 
+def multiplies_by_rows(file: SourceFile) -> bool:
+    """Return whether a reference on the host multiplies rows: `a[i * k + p] * b[j * k + p]`."""
+    for function in file.functions:
+        if "__global__" in function.head or "__device__" in function.head:
+            continue
+        for product in all_of(function.node, "binary_expression"):
+            sides = [product.child_by_field_name(side) for side in ("left", "right")]
+            if text_of(product.child_by_field_name("operator")) != "*" or any(
+                side is None or side.type != "subscript_expression" for side in sides
+            ):
+                continue
+            one, other = (re.sub(r"[\s()]", "", text_of(side).partition("[")[2][:-1]) for side in sides)
+            last = re.fullmatch(r"\w+\*\w+\+(\w+)", one)
+            if last and re.fullmatch(rf"\w+\*\w+\+{last[1]}", other):
+                return True
+    return False
+
+
 def first_name(node: Node) -> str:
     """Return the first name in an expression: `buffer` for `buffer.data()`; empty if it has none."""
     return next((text_of(name) for name in all_of(node, "identifier")), "")

@@ -16,7 +16,7 @@ from cudamm.source.c_definitions import Function, SourceFile, flat_name
 from cudamm.source.c_numbers import BYTES, Translation, constant_values, constants, renamed
 from cudamm.source.expression import SCRATCH, evaluated, parse
 from cudamm.source.extra_pointers import only_written
-from cudamm.source.host_code import LaunchStatement, allocations, first_name, size_name
+from cudamm.source.host_code import LaunchStatement, allocations, first_name, multiplies_by_rows, size_name
 from cudamm.source.kernel_body import KernelBody, MatrixUse
 from cudamm.source.kernel_parameters import KernelParameter, kernel_parameters
 from cudamm.source.matrix_roles import (
@@ -863,6 +863,8 @@ class LaunchRoles:
         """Return whether the shape of its array, or the host code, says that A or B is passed transposed."""
         parameter = next(name for name, each in self.letters.items() if each == letter)
         output = next(name for name, each in self.letters.items() if each == "C")
+        if letter == "B" and multiplies_by_rows(self.file):
+            return True
         as_read = self.shapes.is_stored_as_read(parameter)
         if as_read is None or not self.shapes.reads_transposed(parameter, output, is_first=letter == "A"):
             is_known = self.shapes.shape_of(parameter).is_ordered and not self.swapped

@@ -42,7 +42,7 @@ from cudamm.source.expression import (
 from cudamm.source.included_files import folders_of, included_files, line_directive, with_own_headers
 from cudamm.source.input_file import read_input
 from cudamm.source.preprocessed import preprocessed
-from cudamm.source.variables_as_parameters import constants_without_value
+from cudamm.source.variables_as_parameters import sizes_without_value
 
 if TYPE_CHECKING:
     from cudamm.kernels.launch_fields import FoundLaunch
@@ -239,7 +239,9 @@ def parse_method(
         entry = _instantiated(path, code, qualified(code, entry))
     whole = code
     if launch:
-        _check_constants(path, entry, compiled_code(code, entry), [name for name, _ in constants])
+        is_launched = launch.worked_out is not None and launch.worked_out.line > 0
+        if is_launched and not re.search(r"\b[MNK]\b", fields.get("args", "")):  # sizes come from elsewhere
+            _check_constants(path, entry, compiled_code(code, entry), [name for name, _ in constants])
         launch_fields.require_launch(path, fields, launch)
         code = compiled_code(code, entry)
         taken = sibling_constants(path, code, declared.keys())
@@ -590,13 +592,13 @@ def _parse_parameter(path: Path, text: str) -> Parameter:
 
 
 def _check_constants(path: Path, entry: str, code: str, known: Sequence[str]) -> None:
-    """Raise UsageError if a kernel reads constant memory to which cudamm copies nothing.
+    """Raise UsageError if a kernel reads numbers in constant memory to which cudamm copies nothing.
 
     Args:
         code: the kernel with what it uses.
         known: the variables in constant memory whose values the header says.
     """
-    for name in constants_without_value(code):
+    for name in sizes_without_value(code):
         if name not in known and len(re.findall(rf"\b{name}\b", code)) > 1:
             raise UsageError(
                 f"{path}: {entry} reads {name} in constant memory, and cudamm does not know what the program "

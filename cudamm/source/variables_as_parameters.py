@@ -72,12 +72,13 @@ def with_constants_as_parameters(source: str) -> str:
     return _edited(source, edits)
 
 
-def constants_without_value(source: str) -> list[str]:
-    """Return the variables in constant memory to which a C++ source gives no value where it declares them."""
+def sizes_without_value(source: str) -> list[str]:
+    """Return the whole numbers in constant memory to which a C++ source gives no value."""
     return [
         declared_name(declarator)
         for node in (parsed(source).named_children if "__constant__" in source else ())
         if node.type == "declaration" and "__constant__" in text_of(node)
+        if text_of(node.child_by_field_name("type")) in _WHOLE
         for declarator in node.children_by_field_name("declarator")
         if declarator.type != "init_declarator"
     ]

@@ -437,7 +437,7 @@ class _Launch:
         """Yield that some arguments begin inside of an array, such as `A + row * K`, if any do."""
         offsets = [
             text_of(node)
-            for _, node in self._passed_matrices()
+            for node in self._passed_matrices()
             if node.type == "binary_expression" or re.match(r"&.*\[", text_of(node))
             if not re.search(r"(?:\+\s*|\[)0\]?$", text_of(node))
         ]
@@ -446,15 +446,15 @@ class _Launch:
             where = were.format(" and ".join(offsets))
             yield f"the {where} not checked: cudamm passes the beginning of each matrix"
 
-    def _passed_matrices(self) -> Iterator[tuple[str, Node]]:
-        """Yield A, B and C with what the launch passes for each."""
+    def _passed_matrices(self) -> Iterator[Node]:
+        """Yield what the launch passes for A, B and C."""
         for name, node in zip(self.kernel.parameter_names, self.statement.arguments, strict=False):
             if name in self.found.letters:
-                yield self.found.letters[name], node
+                yield node
 
     def _other_kernels(self) -> Iterator[str]:
         """Yield the kernels that are no products, and that the same function launches on the same arrays."""
-        arrays = {first_name(node) for _, node in self._passed_matrices()} - {""}
+        arrays = set(map(first_name, self._passed_matrices())) - {""}
         names = [
             launch.kernel
             for launch in launches(self.file)
@@ -1122,14 +1122,18 @@ class _Launch:
         return step is None or all(value is None or value % step == 0 for value in values)
 
 
-def _real_number(file: SourceFile, function: Function, node: Node) -> float | None:
-    """Return the number that an argument is, or that its variable or its parameter has first; else None."""
+def _real_number(file: SourceFile, function: Function, node: Node, levels: int = 3) -> float | None:
+    """Return the number that an argument is, or that its variable or its parameter has first; else None.
+
+    Args:
+        levels: how many callers are asked at most; a function may call itself.
+    """
     name = text_of(node)
     text = text_of(function.values.get(name, node))
     found = re.fullmatch(r"(?:__float2half\w*\(|\((?:float|double)\)\s*)?(-?[\d.]+(?:e-?\d+)?)[fF]?\)?", text)
     if found is None:
-        passed = callers_of(file, function, name)
-        return _real_number(file, *passed[0]) if passed else None
+        passed = callers_of(file, function, name) if levels else ()
+        return _real_number(file, *passed[0], levels - 1) if passed else None
     try:
         return float(found[1])
     except ValueError:

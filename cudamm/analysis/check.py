@@ -98,7 +98,7 @@ class CheckResult:
         sanitizer: verdicts of compute-sanitizer; empty if it was not run.
         remark: what the check could not decide, in a sentence; empty if it decided everything.
         right_where: the sizes at which a kernel that is wrong at others is right, in words; empty if unknown.
-        untried: element types, products of a batch and the program's own size, in words, if not checked.
+        untried: element types, parts of the program and its own size, in words, if they were not checked.
     """
 
     method: str
@@ -530,12 +530,10 @@ def _without_place(mistake: Mistake) -> bool:
 
 def _is_right_with_all_barriers(case: Case, timeout_s: float) -> bool:
     """Return whether a kernel is right, without a fault, with a barrier after each statement."""
+    text = with_all_barriers(case.program.text, case.program.entry)
     try:
-        text = with_all_barriers(case.program.text, case.program.entry)
-        source = dataclasses.replace(case.program, text=text)
-        changed = dataclasses.replace(case, program=source, compiled=compile_for_host(source))
-        assert changed.launch is not None  # noqa: S101 - the case was launched before
-        return not _observed(changed, changed.launch, timeout_s).faults and is_right(changed)
+        changed, mistakes = _observed_with(case, text, timeout_s)
+        return not mistakes and is_right(changed)
     except KernelError:
         return False
     finally:
@@ -582,8 +580,15 @@ def _with_barriers(
     """
     name = case.variant.method.path.name
     text = with_barriers(case.program.text, name, places, is_innermost=is_innermost)
-    if text is None:
-        return None
+    return None if text is None else _observed_with(case, text, timeout_s)
+
+
+def _observed_with(case: Case, text: str, timeout_s: float) -> tuple[Case, list[Mistake]]:
+    """Return a case with another text of its program, and its mistakes.
+
+    Raises:
+        KernelError: the text does not compile, or its kernel cannot be watched.
+    """
     source = dataclasses.replace(case.program, text=text)
     changed = dataclasses.replace(case, program=source, compiled=compile_for_host(source))
     assert changed.launch is not None  # noqa: S101 - the case was launched before

@@ -25,13 +25,17 @@ USUAL_TYPE = "float32"
 """Name of the element type that a method must have to be taken if the user names neither it nor a type."""
 
 
+UNSCALED = (1.0, 0.0)
+"""α and β of the product A B alone."""
+
+
 def cases(
     variants: Sequence[Variant],
     sizes: Sequence[str],
     dtypes: Sequence[str],
     seed: int,
     all_types: bool = False,
-    scale: tuple[float, float] | None = (1.0, 0.0),
+    scale: tuple[float, float] | None = UNSCALED,
     allowed_precision: LowerPrecision = "",
     inputs: AnyKind = "",
 ) -> list[tuple[Variant, Problem]]:
@@ -64,7 +68,7 @@ def cases(
     of_types = elements or list(ELEMENT_TYPES.values())
     allowed = {e: allowed_precision if is_meaningful(allowed_precision, e) else "" for e in of_types}
     problems = {
-        (s, e): Problem(s, e, seed, Scale(*scale or (1.0, 0.0)), allowed[e], input_kind=inputs)
+        (s, e): Problem(s, e, seed, Scale(*scale or UNSCALED), allowed[e], input_kind=inputs)
         for s in shapes
         for e in of_types
     }
@@ -97,23 +101,24 @@ def _as_in_program(variant: Variant, problem: Problem, shapes: Sequence[Shape]) 
         divisor = math.gcd(*shape.extents)
         return min(divisor & -divisor, 16), -shape.work
 
-    own = Scale(*variant.method.program_scale or ())
-    is_possible = not problem.element.is_integer or (own.alpha.is_integer() and own.beta.is_integer())
-    if len(shapes) == 1 or problem.shape != max(shapes, key=suitability) or not is_possible:
-        return problem
-    return dataclasses.replace(problem, scale=own)
+    own = variant.method.program_scale or UNSCALED
+    is_possible = not problem.element.is_integer or all(number.is_integer() for number in own)
+    is_for_own = len(shapes) > 1 and problem.shape == max(shapes, key=suitability) and is_possible
+    if own == UNSCALED or not is_for_own:
+        return problem  # itself: variants share its inputs and its reference
+    return dataclasses.replace(problem, scale=Scale(*own))
 
 
 def remarks_on_scale(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[str]:
     """Yield at which size a program's α and β were used, or that they were not."""
     for method in dict.fromkeys(variant.method for variant, _ in chosen):
-        shapes = {
-            problem.scale.pair: problem.shape for variant, problem in chosen if variant.method == method
-        }
-        if method.program_scale in (None, (1.0, 0.0)) or (1.0, 0.0) not in shapes:
+        own = method.program_scale or UNSCALED
+        problems = [problem for variant, problem in chosen if variant.method == method]
+        shapes = {(problem.scale.alpha, problem.scale.beta): problem.shape for problem in problems}
+        if own == UNSCALED or UNSCALED not in shapes:
             continue
-        alpha, beta = (f"{number:g}" for number in method.program_scale or ())
-        shape = shapes.get(method.program_scale)
+        alpha, beta = (f"{number:g}" for number in own)
+        shape = shapes.get(own)
         if shape:
             yield f"{shape} is for the program's alpha = {alpha} and beta = {beta}, the others for 1 and 0."
         else:
@@ -178,7 +183,7 @@ def cases_of_supported_types(
     dtypes: Sequence[str],
     seed: int,
     all_types: bool = False,
-    scale: tuple[float, float] | None = (1.0, 0.0),
+    scale: tuple[float, float] | None = UNSCALED,
     allowed_precision: LowerPrecision = "",
     inputs: AnyKind = "",
 ) -> tuple[Cases, list[str]]:

@@ -238,9 +238,11 @@ def parse_method(
     if is_user_kernel:
         entry = _instantiated(path, code, qualified(code, entry))
     whole = code
+    worked_out = launch.worked_out if launch else None
     if launch:
-        is_launched = launch.worked_out is not None and launch.worked_out.line > 0
-        if is_launched and not re.search(r"\b[MNK]\b", fields.get("args", "")):  # sizes come from elsewhere
+        if (
+            worked_out and worked_out.line > 0 and not re.search(r"\b[MNK]\b", fields.get("args", ""))
+        ):  # sizes come from elsewhere
             _check_constants(path, entry, compiled_code(code, entry), [name for name, _ in constants])
         launch_fields.require_launch(path, fields, launch)
         code = compiled_code(code, entry)
@@ -300,8 +302,7 @@ def parse_method(
         *parse_list(fields.get("requires", "")),
         parse(fields.get("shared-bytes", "0")),
     )
-    wrong = launch.worked_out.wrong_dimension if launch and launch.worked_out else None
-    wrong = wrong if launch and "args" in launch.fields else None
+    wrong = worked_out.wrong_dimension if launch and worked_out and "args" in launch.fields else None
     return Method(
         name=name,
         path=path,
@@ -331,15 +332,15 @@ def parse_method(
         numbers=launch_fields.numbers_of_file(launch.code or whole, expressions, arguments, declared)
         if launch
         else (),
-        program_size=launch.worked_out.program_size if launch and launch.worked_out else None,
-        size_names=tuple(launch.worked_out.size_names.items()) if launch and launch.worked_out else (),
-        program_scale=launch.worked_out.program_scale if launch and launch.worked_out else None,
-        launched_at=_place_of_launch(path, launch.worked_out if launch else None),
+        program_size=worked_out.program_size if worked_out else None,
+        size_names=tuple(worked_out.size_names.items()) if worked_out else (),
+        program_scale=worked_out.program_scale if worked_out else None,
+        launched_at=_place_of_launch(path, worked_out),
         type_conflict=_conflict_of(launch),
         wrong_dimension=wrong.text if wrong else "",
         wrong_dimension_at=_file_and_line(path, wrong.place) if wrong else ("", 0),
-        copies_back_only=bool(launch and launch.worked_out and launch.worked_out.copies_back_only),
-        left_out=launch.worked_out.left_out if launch and launch.worked_out else (),
+        copies_back_only=bool(worked_out and worked_out.copies_back_only),
+        left_out=worked_out.left_out if worked_out else (),
         keeps_shared_limit=launch is not None
         and _keeps_shared_limit(path, launch.worked_out, launch.code or whole),
         found_fields=tuple(launch.fields.items()) if launch else (),

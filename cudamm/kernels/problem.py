@@ -113,11 +113,6 @@ class Scale:
     beta: float = 0.0
 
     @property
-    def pair(self) -> tuple[float, float]:
-        """Return α and β."""
-        return self.alpha, self.beta
-
-    @property
     def names(self) -> dict[str, float]:
         """Return the factors by the names that arguments of a kernel may have."""
         return {"alpha": self.alpha, "beta": self.beta}

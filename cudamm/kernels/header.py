@@ -240,9 +240,8 @@ def parse_method(
     whole = code
     worked_out = launch.worked_out if launch else None
     if launch:
-        if (
-            worked_out and worked_out.line > 0 and not re.search(r"\b[MNK]\b", fields.get("args", ""))
-        ):  # sizes come from elsewhere
+        has_sizes = re.search(r"\b[MNK]\b", fields.get("args", ""))
+        if worked_out and worked_out.line > 0 and not has_sizes:  # the kernel has them from elsewhere
             _check_constants(path, entry, compiled_code(code, entry), [name for name, _ in constants])
         launch_fields.require_launch(path, fields, launch)
         code = compiled_code(code, entry)

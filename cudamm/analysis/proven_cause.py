@@ -29,13 +29,14 @@ from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import FIRST_LAUNCH_ONLY, Case
 from cudamm.execution.judge import wrong_elements
 from cudamm.execution.usual_causes import FEW_BLOCKS
+from cudamm.kernels.header import ARRAY_FILE, TENSOR_MAP
 from cudamm.kernels.launch_plan import Launch, plan
 from cudamm.kernels.method import SIZE_NAMES
 from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
 from cudamm.kernels.usual_sizes import are_square_only, fixed_extents
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
-from cudamm.source.expression import MOST_THREADS, parse
+from cudamm.source.expression import MOST_THREADS, Expression, parse
 from cudamm.source.kernel_changes import (
     ENDS_TOO_EARLY,
     NO_ZERO,
@@ -213,7 +214,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             return None, None
         if is_right(ragged):
             return None if _has_no_fault(ragged) else _of_text(ragged, _is_zero), None
-        cause = _of_text(ragged, _is_condition) or _of_launch(ragged, _more_blocks)
+        cause = _of_launch(ragged, _rounded_up) or _of_text(ragged, _is_condition)
+        cause = cause or _of_launch(ragged, _more_blocks)
         source = ragged.program
         rests = changes_of_unrolled_loops(source.text, source.entry, _sizes_in_file(ragged))
         cause = cause or _of_declarations(ragged, rests)
@@ -747,6 +749,45 @@ def _other_sizes(case: Case, launch: Launch, *, are_named: bool = False) -> Iter
         )  # fmt: skip
 
 
+def _rounded_up(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield each argument, and the blocks in z, whose quotient the program rounds down, rounded up.
+
+    So it is with the part of K of each of several blocks.
+    """
+    variant, element = case.variant, case.problem.element
+    declared = parameters_of(case.program.text, case.program.entry)
+
+    def value(rounded: Expression, of: Launch) -> int:
+        return rounded.whole(variant.names(element, *of.shape.extents))
+
+    for place, text in enumerate(variant.method.arguments):
+        if "//" not in text or text.startswith(("{", TENSOR_MAP, ARRAY_FILE)):
+            continue
+        quotient, rounded = parse(text), parse(text).rounded_up()
+
+        def passed(given: Launch, place: int = place, rounded: Expression = rounded) -> Launch:
+            arguments = list(given.arguments)
+            arguments[place] = value(rounded, given)
+            return dataclasses.replace(given, arguments=tuple(arguments))
+
+        yield ProvenCause(
+            f"{ENDS_TOO_EARLY} “{declared[place]}” is rounded down where the kernel is launched",
+            variant.rounded_up([quotient], "it"), relaunched=passed,
+        )  # fmt: skip
+    for slices in variant.method.grid[2:]:
+        if "//" not in slices.text:
+            continue
+        of_slices = slices.rounded_up()
+
+        def with_slices(given: Launch, of_slices: Expression = of_slices) -> Launch:
+            return dataclasses.replace(given, grid=(*given.grid[:2], value(of_slices, given)))
+
+        yield ProvenCause(
+            f"{FEW_BLOCKS} in z, as their number is rounded down: the last terms of the sums are missing",
+            variant.rounded_up([slices]), relaunched=with_slices,
+        )  # fmt: skip
+
+
 def _sizes(launch: Launch) -> list[tuple[str, int]]:
     return list(zip(SIZE_NAMES, dataclasses.astuple(launch.shape), strict=True))
 
@@ -896,21 +937,31 @@ def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
     Args:
         edge: the kernel is right if K is a multiple of this number, as it is at other sizes.
     """
-    rounded = [change for change in _changes_of(ragged) if change.mistake.startswith(ENDS_TOO_EARLY)]
+    launch, method = ragged.launch, ragged.variant.method
+    assert launch is not None  # noqa: S101 - `_may_try` looked at it
+    changes = [change for change in _changes_of(ragged) if change.mistake.startswith(ENDS_TOO_EARLY)]
+    rounded = [
+        ProvenCause(c.mistake, c.cure, "", "" if c.file == method.path.name else c.file, c.line)
+        for c in {change.edits: change for change in changes}.values()
+    ]  # fmt: skip
+    file, line = method.launched_at
+    rounded += [
+        dataclasses.replace(cause, file=file, line=line, relaunched=_same_launch)
+        for cause in _rounded_up(ragged, launch)
+    ]  # fmt: skip
     m, n, k = ragged.problem.shape.extents
     whole = _planned_at(ragged, Shape(m, n, -(-k // edge) * edge))
-    if len({change.edits for change in rounded}) != 1 or whole is None or whole.launch is None:
+    if len(rounded) != 1 or whole is None or whole.launch is None:
         return None
     try:
         if whole.launch.shape != whole.problem.shape or not is_right(whole):
             return None
     finally:
         whole.problem.release()
-    change, source = rounded[0], ragged.program
-    file = "" if change.file == source.method.path.name else change.file
-    beyond = "load or add 0 beyond the end of K"
-    cure = f"{change.cure}, and {beyond}"
-    return ProvenCause(f"{change.mistake} (and {beyond})", cure, "", file, change.line, multiple=edge)
+    (cause,), beyond = rounded, "load or add 0 beyond the end of K"
+    return dataclasses.replace(
+        cause, mistake=f"{cause.mistake} (and {beyond})", cure=f"{cause.cure}, and {beyond}", multiple=edge
+    )
 
 
 def _of_declarations(case: Case, changes: Iterable[KernelChange]) -> ProvenCause | None:

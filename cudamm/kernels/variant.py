@@ -162,13 +162,13 @@ class Variant:
             if field == "grid" and any(expression.names for expression in expressions):
                 empty = [e for e in expressions if e.whole(names) < 1]
                 raise KernelError(
-                    f"cannot be launched: the grid is {x} x {y} x {z} blocks; {self._rounded_up(empty)}"
+                    f"cannot be launched: the grid is {x} x {y} x {z} blocks; {self.rounded_up(empty)}"
                 )
             raise UsageError(f"{self}: {field} is {x} x {y} x {z}; each number must be at least 1")
         return x, y, z
 
-    def _rounded_up(self, extents: Sequence[Expression]) -> str:
-        """Return how to round the number of blocks up: as C++ if the launch is in host code."""
+    def rounded_up(self, extents: Sequence[Expression], what: str = "their number") -> str:
+        """Return how to round numbers of blocks up: as C++ if the launch is in host code."""
         quotients = (re.search(rf"\b({_SIZES}) // (\w+|\([^()]*\))", extent.text) for extent in extents)
         found = list(dict.fromkeys(quotient.groups() for quotient in quotients if quotient))
         if not found:
@@ -181,7 +181,7 @@ class Variant:
             sign = "//" if self.method.path.suffix == ".py" else "/"
             return f"({size} + {int(tile) - 1 if tile.isdigit() else f'{tile} - 1'}) {sign} {tile}"
 
-        text = "round their number up: " + ", ".join(itertools.starmap(up, found))
+        text = f"round {what} up: " + ", ".join(itertools.starmap(up, found))
         if is_of_host_code and re.search(r"\bceilf?\(", without_comments(self.method.source)):
             size, tile = found[0]
             text += f"; C++ rounds {size} / {tile} down before ceil({size} / {tile}) sees it"

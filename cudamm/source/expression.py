@@ -8,6 +8,7 @@ fraction, so `ceil(N / 16)` has no rounding error.
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import keyword
 import math
@@ -127,6 +128,11 @@ class Expression:
         parts = (Expression(ast.unparse(part), _names(part), part) for part in tree.values)
         return tuple(condition for part in parts for condition in part.conjuncts())
 
+    def rounded_up(self) -> Expression:
+        """Return the expression with each quotient rounded up that `//` rounds down: `ceil(K / 4)`."""
+        tree = _RoundedUp().visit(copy.deepcopy(self._tree))
+        return Expression(ast.unparse(tree), self.names, tree)
+
     @functools.cached_property  # a sweep asks for each of its variants
     def multiple(self) -> tuple[str, Expression] | None:
         """`("M", 64)` for the expression `M % 64 == 0`; None for expressions of another form."""
@@ -156,6 +162,14 @@ class Expression:
             ):
                 return name, value
         return None
+
+
+class _RoundedUp(ast.NodeTransformer):
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.FloorDiv):
+            return node
+        return ast.Call(ast.Name("ceil"), [ast.BinOp(node.left, ast.Div(), node.right)], [])
 
 
 @functools.lru_cache(1000)  # a sweep evaluates the same few expressions for each of its variants

@@ -992,6 +992,8 @@ class _Launch:
                 multiples[role, step] = None
             for role, tile, tiles in _QUOTIENT_OF_TILES.findall(extent):
                 multiples[role, f"({tile} * {tiles})"] = None
+        for role in self._checked_roles():  # a quotient that is rounded down is a mistake there
+            multiples = {of: None for of in multiples if of[0] != role}
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
         conditions += [f"{role} == {size}" for role, size in self.found.numbers_of_kernel().items()]
@@ -1006,6 +1008,16 @@ class _Launch:
             if self._own_sizes_are_multiples(role, multiple):
                 conditions += [f"{each} % {multiple} == 0" for each in equal.get(role, (role,))]
         return {"requires": ", ".join(dict.fromkeys(conditions))} if conditions else {}
+
+    def _checked_roles(self) -> set[str]:
+        """Return the sizes, of unknown values, whose edges the kernel checks: `row < M`, `min(end, K)`."""
+        in_kernel, code = self.found.in_kernel, text_of(self.kernel.node)
+        inside = r"(?:[^()]|\([^()]*\))*"
+        checked = {size for _, size in self.found.body(in_kernel).checks()}
+        checked |= {s for s in in_kernel if re.search(rf"\bmin\s*\({inside}\b{s}\b|&&[^;|?]*<\s*{s}\b", code)}
+        sizes = {in_kernel.get(name, "") for name in checked} & self.found.roles.keys()
+        unknown = (size for size in sizes if self.found.own_size(size) is None)
+        return {role for size in unknown for role in self.found.roles[size]}
 
     def _own_size_only(self, threads: str, arguments: str) -> Iterator[str]:
         """Yield that N and K are the program's own if the kernel has them as numbers: `const int width = 64`.

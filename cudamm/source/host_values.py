@@ -66,6 +66,11 @@ class HostArray:
     view: str = field(default="", compare=False)  # such as `B.T`, if its memory is that of `B`, row by row
     elements: object = field(default=None, compare=False)  # what its copies have too; None if not known
 
+    @property
+    def has_gaps(self) -> bool:
+        """Return whether the array is a part of each row of another: `b[:, :n]`."""
+        return self.view.endswith("]")
+
 
 DTYPES = {
     "float64": "double", "float32": "float", "float16": "half", "int32": "int", "int": "long",

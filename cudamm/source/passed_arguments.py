@@ -33,7 +33,7 @@ _TYPES = {
 
 _PYTHON = ("int", "float")
 
-_ARRAYS = ("array", "transposed", "numpy", "view")
+_ARRAYS = ("array", "transposed", "numpy", "view", "part")
 """The kinds of arguments that are arrays."""
 
 
@@ -47,7 +47,8 @@ class Passed:
             and then the number as the program names it;
             `array` for memory of the GPU, `OUT`, `transposed` for a transposed array there, `numpy` for an
             array of NumPy, `view B.T, rows, columns, copy` for one with the memory of another array of
-            these extents, and a copy that lies row by row; empty for what is not known.
+            these extents, and a copy that lies row by row, `part b[:, :n] | copy` for a part of each row of
+            another array; empty for what is not known.
         mistake: of the configuration, in words; empty for none.
         product: the places of two arguments that the program itself multiplies, such as `1 2`, or `1 2T` if
             the second is transposed there; empty for none.
@@ -137,6 +138,12 @@ def mistake_of(
                 found = _of_view(details, kernel.name, letters.get(name, ""), columns, roles)
                 if found:
                     return found
+            if kind == "part" and not _may_know_gaps(kernel, arguments, roles):
+                part, copied = details.split(" | ")
+                return (
+                    f"the rows of {part} have gaps between them in memory, and {kernel.name} reads them as "
+                    f"one block: pass a copy, {copied}"
+                )
             kind, wanted = ("", "") if kind in ("", "numpy") else ("pointer", "pointer")
         else:
             wanted = _TYPES.get(declared, "")
@@ -147,6 +154,15 @@ def mistake_of(
             layout = [*layout, (wanted, kind)] if wanted and kind else None
     is_whole = layout and len(passed.kinds) == len(kernel.parameters) and passed.interface == PYCUDA
     return _of_layout(passed.numpy, layout, kernel, texts) if layout and is_whole else ""
+
+
+def _may_know_gaps(kernel: Function, arguments: Sequence[Node], roles: Mapping[str, Collection[str]]) -> bool:
+    """Return whether an argument may be a leading dimension: it is no size, or two are one size."""
+    known: list[str] = []
+    for parameter, argument in zip(kernel.parameters, arguments, strict=False):
+        if not any(all_of(parameter, "pointer_declarator", "array_declarator")):
+            known += roles.get(text_of(argument), ("", ""))
+    return len(known) != len({*known})
 
 
 def _of_numpy(passed: Passed, array: str, letter: str) -> str:

@@ -47,6 +47,7 @@ from cudamm.source.python_library import (
     library_value,
     method_value,
     module_of,
+    part_of_rows,
     path_attribute,
     transposed,
     whole_extents,
@@ -363,6 +364,12 @@ class Interpreter:
                 whole, place = self.value(owner), getattr(self._number(end), "value", None)
                 if isinstance(whole, NamedFile) and isinstance(place, int):  # `__file__[:-3]`
                     return NamedFile(whole.path[:place])
+            case ast.Subscript(value=owner, slice=ast.Tuple(elts=[_, key])):  # a part of each row
+                whole = self.value(owner)
+                is_part = isinstance(key, ast.Slice) and (key.lower or key.upper or key.step)
+                if is_part and isinstance(whole, HostArray):
+                    return part_of_rows(whole, ast.unparse(node))
+                return self._subscript(whole, self.value(node.slice))
             case ast.Subscript(value=owner, slice=key):
                 return self._subscript(self.value(owner), self.value(key))
             case ast.Call():

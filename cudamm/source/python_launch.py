@@ -186,15 +186,22 @@ def _kind(value: Value, variables: Variables, frames: Sequence[Frame], interface
             library = value.made_by or ("cupy" if interface == CUPY else "")
             copy = f"{view}.contiguous()" if library == "torch" else ""
             if library in ("cupy", "numpy"):
-                names = (name for name, each in frames[0].names.items() if each == Library(library))
-                copy = f"{next(names, library)}.ascontiguousarray({view})"
+                copy = _contiguous(view, library, frames)
             return f"view {view}, {rows}, {columns}, {copy}"
+        case HostArray(view=view, made_by="cupy") if value.has_gaps and interface == CUPY:
+            return f"part {view} | {_contiguous(view, 'cupy', frames)}"
         case HostArray(is_out=True):
             return OUT
         case HostArray():
             is_copy = value.is_transposed and value.is_row_major
             return "numpy" if value.is_numpy else "transposed" if is_copy else "array"
     return ""
+
+
+def _contiguous(view: str, library: str, frames: Sequence[Frame]) -> str:
+    """Return a copy that lies row by row, with the program's name of the library."""
+    names = (name for name, each in frames[0].names.items() if each == Library(library))
+    return f"{next(names, library)}.ascontiguousarray({view})"
 
 
 def _extents(value: Value, variables: Variables, what: str) -> str:

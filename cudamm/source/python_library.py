@@ -238,7 +238,13 @@ def transposed(array: HostArray, view: str) -> HostArray:
     shape = array.shape[::-1] if array.shape else None
     is_view = array.is_row_major and not array.view
     made = replace(array, shape=shape, is_transposed=not array.is_transposed)
-    return replace(made, is_row_major=bool(array.view), view=view if is_view else "")
+    is_row_major = bool(array.view) and not array.has_gaps
+    return replace(made, is_row_major=is_row_major, view=view if is_view else "")
+
+
+def part_of_rows(array: HostArray, text: str) -> HostArray:
+    """Return a part of each row of an array, such as `b[:, :n]`, whose rows have gaps between them."""
+    return HostArray(dtype=array.dtype, is_numpy=array.is_numpy, made_by=array.made_by, view=text)
 
 
 def _viewed(array: HostArray, name: str) -> HostArray:

@@ -64,6 +64,9 @@ OR_ATOMIC = ", or add to it with atomicAdd()"
 WHOLE_VECTORS = "start each vector access at a multiple of its size, or access the elements one by one"
 """The cure of a misaligned vector access."""
 
+VECTORS_IN_ROWS = f"{WHOLE_VECTORS}, only those within the matrix"
+"""The cure of one that a row length causes: a row may end within the vector."""
+
 MOST_LINES = 4
 """Maximum number of lines in a message."""
 
@@ -756,7 +759,7 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
         f"{fault.offset_bytes:,} bytes is not a multiple of {fault.size_bytes}; a GPU ends the kernel with "
         "“misaligned address”"
     )
-    cure = f"{WHOLE_VECTORS}{_or_padded(watched.program, {'N': 4})}"
+    cure = f"{VECTORS_IN_ROWS}{_or_padded(watched.program, {'N': 4})}"
     if fault.space == "shared":
         cure = (
             f"{WHOLE_VECTORS}: let each row of {fault.array}, with its padding, have a multiple of "
@@ -1055,7 +1058,7 @@ def of_requirement(seen: Mistake, program: Program, steps: tuple[int, ...], size
         steps: numbers of which M, N and K have to be multiples.
         size: M x N x K.
     """
-    cure = WHOLE_VECTORS if seen.kind == "misaligned" else WITHIN_MATRIX
+    cure = VECTORS_IN_ROWS if seen.kind == "misaligned" else WITHIN_MATRIX
     return dataclasses.replace(
         seen, cure=cure + _or_padded(program, dict(zip("MNK", steps, strict=True))), sizes=(size,)
     )

@@ -75,15 +75,15 @@ class RightSizes:
         return Shape(*extents)
 
     def __str__(self) -> str:
-        """Return "right where M and N are multiples of 32 (the program has 4096 x 4096 x 4096)"."""
+        """Return "right where M and N are multiples of 32 (the program has 64 x 64 x 8, which is …)"."""
         size = " x ".join(map(str, self.program_size or ()))
         if self.is_only_own:
             return f"right at the program's own size, {size}"
         text = f"right where {' and '.join(self._conditions())}"
         if self.program_size is None:
             return text
-        has_others = "" if self.holds(Shape(*self.program_size)) else ", which is no such size"
-        return f"{text} (the program has {size}{has_others})"
+        is_one = "such a size" if self.holds(Shape(*self.program_size)) else "no such size"
+        return f"{text} (the program has {size}, which is {is_one})"
 
     def _conditions(self) -> list[str]:
         """Return such as `M and N are multiples of 32`, for each step and each group of equal extents."""

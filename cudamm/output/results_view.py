@@ -469,6 +469,8 @@ def troubles(results: Iterable[Result]) -> list[Trouble]:
             is_one_cause = len(causes.get((_variant(result), result.dtype), ())) == 1
             if _vagueness(result) and is_one_cause and _is_wrong_product(result):
                 kind, reason = "", _ALSO_WRONG
+            if reason.startswith(_EMPTY_GRID):
+                kind, reason = _EMPTY_GRID, ""
             key = (_variant(result), kind, reason)
         groups.setdefault(key, []).append(ResultRow(result))
     found = [
@@ -481,6 +483,9 @@ def troubles(results: Iterable[Result]) -> list[Trouble]:
 
 _ALSO_WRONG = "wrong too, without a cause of its own: mend the mistake that is named, and verify again"
 """What is reported of other sizes once the cause of a wrong product is known at one."""
+
+_EMPTY_GRID = "cannot be launched: the grid is"
+"""How the reason of a launch begins whose grid has no blocks at this size."""
 
 _NUMBER_OF_THREAD = re.compile(r"\(\d+(,\d+)+\)|\[[\d, -]+\]|\b\d[\d,]*(\.\d+)?\b")
 _WRONG_PRODUCT = re.compile(
@@ -506,7 +511,7 @@ def _common_reason(results: Sequence[Result]) -> str:
     reason, cause = _reason(first), first.verdict.cause
     if len({_reason(result) for result in results}) == 1:
         return reason
-    if len({result.verdict.cause for result in results}) == 1 and reason.startswith(cause):
+    if cause and len({result.verdict.cause for result in results}) == 1 and reason.startswith(cause):
         rest = reason[len(cause) :].removeprefix("; ")
         return f"{cause}; at {first.m}x{first.n}x{first.k}: {rest}" if rest else cause
     return f"at {first.m}x{first.n}x{first.k}: {reason}"

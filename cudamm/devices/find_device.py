@@ -14,6 +14,7 @@ from cudamm.devices import visible_gpu
 from cudamm.devices.device import Device, DeviceInfo
 from cudamm.devices.named_devices import names_several
 from cudamm.errors import NoDeviceError, UsageError
+from cudamm.kernels.named_gpus import known_gpu
 
 if TYPE_CHECKING:
     from cudamm.devices.gpu_device import GpuDevice
@@ -57,6 +58,10 @@ def gpu_index(spec: str) -> int | None:
     match = _GPU.fullmatch(spec)
     if match:
         return int(match[1] or 0)
+    if known_gpu(spec):
+        raise UsageError(
+            f"--device names a device of this machine; occupancy and roofline calculate for --gpu {spec}"
+        )
     near = difflib.get_close_matches(spec, ("auto", "cpu", "gpu", "gpu:0"), n=1)
     hint = f"did you mean {near[0]}? " if near else ""
     raise UsageError(f"unknown device {spec}: {hint}there are auto, cpu, gpu, gpu:1, …")

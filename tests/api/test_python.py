@@ -286,6 +286,7 @@ def test_a_remark_contains_the_variant_chosen_for_best() -> None:
         (lambda: cudamm.occupancy(threads=10**400), "threads: a number of 1329 bits is too large"),
         (lambda: cudamm.bench("tiled", params={"BLOCK_SIZE": []}), "BLOCK_SIZE is empty"),
         (lambda: cudamm.bench("tiled", device="tpu"), "unknown device tpu"),
+        (lambda: cudamm.bench("tiled", device="a100"), "calculate for --gpu a100"),
         (lambda: cudamm.bench("tiled", n=8, device="cpu", baseline="nope"), "nope is not measured"),
         (lambda: cudamm.bench("tiled", dtype="half"), "unknown element type half"),
         (

@@ -987,13 +987,15 @@ class _Launch:
             for first, second in itertools.pairwise(roles)
         ]
         multiples: dict[tuple[str, str], None] = {}
+        checked = self._checked_roles()
         for extent in (*self.rounded_down, *split_at_commas(arguments)):
+            whole = _QUOTIENT.fullmatch(extent)
+            if whole and whole[1] in checked:
+                continue  # a kernel for all sizes, and a launch that rounds down: a mistake
             for role, step in _QUOTIENT.findall(extent):
                 multiples[role, step] = None
             for role, tile, tiles in _QUOTIENT_OF_TILES.findall(extent):
                 multiples[role, f"({tile} * {tiles})"] = None
-        for role in self._checked_roles():  # a quotient that is rounded down is a mistake there
-            multiples = {of: None for of in multiples if of[0] != role}
         for size, multiple in self._multiples():
             multiples[size, multiple] = None
         conditions += [f"{role} == {size}" for role, size in self.found.numbers_of_kernel().items()]
@@ -1014,7 +1016,9 @@ class _Launch:
         in_kernel, code = self.found.in_kernel, text_of(self.kernel.node)
         inside = r"(?:[^()]|\([^()]*\))*"
         checked = {size for _, size in self.found.body(in_kernel).checks()}
-        checked |= {s for s in in_kernel if re.search(rf"\bmin\s*\({inside}\b{s}\b|&&[^;|?]*<\s*{s}\b", code)}
+        checked |= {
+            s for s in in_kernel if re.search(rf"\bmin\s*\({inside}\b{s}\b|&&[^;|?]*<\s*{s}\b(?!\s*/)", code)
+        }
         sizes = {in_kernel.get(name, "") for name in checked} & self.found.roles.keys()
         unknown = (size for size in sizes if self.found.own_size(size) is None)
         return {role for size in unknown for role in self.found.roles[size]}

@@ -245,8 +245,8 @@ def _at_multiples(
     edges = [edge if edge > 1 else LARGEST_EDGE // 2]
     while edges[-1] < LARGEST_TILE:
         edges.append(2 * edges[-1])
-    m, n, k = tiles
-    shapes = [Shape(m * e - missing, n * e - missing, k * edges[0] - missing) for e in edges]
+    (m, n, k), depth = tiles, math.lcm(edges[0], *_parts_of_k(case))
+    shapes = [Shape(m * e - missing, n * e - missing, k * depth - missing) for e in edges]
     shapes += [Shape(*(3 * e - missing,) * 3) for e in edges]
     found: list[Case] = []
     for shape in shapes:
@@ -263,6 +263,16 @@ def _at_multiples(
         return own if own is not None and case.problem.shape.work <= MOST_WORK else None
     several = (of for of in found if of.launch is not None and min(of.launch.grid[:2]) > 1)
     return next(several, found[0] if found else None)
+
+
+def _parts_of_k(case: Case) -> list[int]:
+    """Return the numbers by which a launch divides K, as in `K // 128` blocks in z."""
+    method, shape = case.variant.method, case.problem.shape
+    texts = (*method.arguments, *map(str, method.grid))
+    divisors = {divisor for text in texts for divisor in re.findall(r"\bK // (\w+)", text)}
+    names = case.variant.names(case.problem.element, *shape.extents)
+    values = (parse(divisor).whole(names) for divisor in divisors if parse(divisor).names <= names.keys())
+    return [value for value in values if 0 < value <= LARGEST_COARSE_EDGE]
 
 
 def _planned_at(case: Case, shape: Shape) -> Case | None:
@@ -559,8 +569,22 @@ def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
 
 
 def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
-    """Yield grids whose blocks, or tiles, cover C."""
-    own = case.variant.method.with_own_sizes
+    """Yield grids whose blocks, or tiles, cover C: first the program's own if that is rounded down."""
+    own, (gx, gy, _) = case.variant.method.with_own_sizes, launch.grid
+    down = [extent for extent in case.variant.method.grid[:2] if re.search(r"[MN] // ", extent.text)]
+    if down:
+
+        def rounded(given: Launch) -> Launch:
+            names = case.variant.names(case.problem.element, *given.shape.extents)
+            up = (*(extent.rounded_up().whole(names) for extent in case.variant.method.grid), 1, 1)
+            return dataclasses.replace(given, grid=(up[0], up[1], given.grid[2]))
+
+        x, y, _ = rounded(launch).grid
+        yield ProvenCause(
+            f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, the product is right with "
+            f"{x} x {y}",
+            case.variant.rounded_up(down), relaunched=rounded,
+        )  # fmt: skip
     edges = sorted({edge for edge in _edges(case.program, launch) if edge > 1})
     for by_x, by_y in dict.fromkeys([launch.block[:2], *itertools.product(edges, repeat=2)]):
 
@@ -568,11 +592,11 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             grid = -(-given.shape.n // x), -(-given.shape.m // y), given.grid[2]
             return dataclasses.replace(given, grid=grid)
 
-        (gx, gy, _), (x, y, _) = launch.grid, covering(launch).grid
+        x, y, _ = covering(launch).grid
         if x >= gx and y >= gy and (x, y) != (gx, gy):
             yield ProvenCause(
-                f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, the "
-                f"product is right with {x} x {y}",
+                f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, the product is right with "
+                f"{x} x {y}",
                 own(f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks"), relaunched=covering,
             )  # fmt: skip
     if launch.grid[1] == launch.block[1] == 1:  # a thread for each element, counted through the rows

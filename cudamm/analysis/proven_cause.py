@@ -704,7 +704,7 @@ _SHARES = (0.5, 0.25, 2, 4, 1)
 
 def _other_orders(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     """Yield other orders of the arguments that are sizes, and A and B swapped."""
-    names = case.variant.method.arguments
+    names, own = case.variant.method.arguments, case.variant.method.with_own_sizes
     where = _places_of_sizes(case, launch)
     orders = itertools.permutations(where) if len(where) == 3 else _with_two_swapped(where)
     for order in orders:
@@ -720,8 +720,8 @@ def _other_orders(case: Case, launch: Launch) -> Iterator[ProvenCause]:
 
         yield ProvenCause(
             "the sizes are passed in another order than that in which the kernel takes them: "
-            f"{', '.join(passed)} instead of {', '.join(right)}",
-            f"pass {', '.join(right)}", relaunched=reordered,
+            f"{own(', '.join(passed))} instead of {own(', '.join(right))}",
+            f"pass {own(', '.join(right))}", relaunched=reordered,
         )  # fmt: skip
     if "A" in launch.arguments and "B" in launch.arguments:
 
@@ -755,7 +755,7 @@ def _other_sizes(case: Case, launch: Launch, *, are_named: bool = False) -> Iter
     The name of a parameter may show that the kernel means the other size, such as N for `c_cols`. Then these
     causes come before changes of the kernel, else after them.
     """
-    names = case.variant.method.arguments
+    names, own = case.variant.method.arguments, case.variant.method.with_own_sizes
     declared = parameters_of(case.program.text, case.program.entry)
     for place, (role, size) in itertools.product(_places_of_sizes(case, launch), _sizes(launch)):
         name = re.findall(r"\w+", declared[place])[-1]
@@ -768,8 +768,9 @@ def _other_sizes(case: Case, launch: Launch, *, are_named: bool = False) -> Iter
             return dataclasses.replace(given, arguments=tuple(arguments))
 
         yield ProvenCause(
-            f"{names[place]} is passed for “{declared[place]}”, and the product is right with {role}",
-            f"pass {role} there", relaunched=passed,
+            f"{own(names[place])} is passed for “{declared[place]}”, and the product is right with "
+            f"{own(role)}",
+            f"pass {own(role)} there", relaunched=passed,
         )  # fmt: skip
 
 

@@ -128,12 +128,12 @@ def remarks_on(
     Args:
         watched: the cases whose accesses were watched.
     """
-    right = {(result.m, result.n, result.k) for result in results if result.status == "ok"}
+    ran = {(result.m, result.n, result.k) for result in results if result.status in ("ok", "failed")}
     padded: dict[str, str] = {}
     for variant, problem in cases:
         with contextlib.suppress(UsageError, RequirementError):
             needed = str(Shape(*variant.padded(problem.element, *problem.shape.extents)))
-            if needed != str(problem.shape) and problem.shape.extents in right:
+            if needed != str(problem.shape) and problem.shape.extents in ran:
                 padded.setdefault(str(problem.shape), needed)
     remarks = []
     if padded:
@@ -173,7 +173,10 @@ def not_watched(variants: Iterable[Variant], watched: Sequence[Case]) -> list[st
     texts = dict.fromkeys(text for variant in users for text in variant.method.left_out)
     remarks += [f"{text[0].upper()}{text[1:]}." for text in texts]
     if any(variant.method.launched_at[1] for variant in users):
-        remarks.append("Of the host code, only the launch was read: allocations and copies were not checked.")
+        remarks.append(
+            "Of the host code, only the launch was read: allocations and copies were not checked, "
+            "nor where it waits."
+        )
     return remarks
 
 

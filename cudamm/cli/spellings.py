@@ -93,7 +93,7 @@ def unknown_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str:
     word = next((a for a in arguments if _is_long_with_one_dash(a, error.option_name)), error.option_name)
     option = word.partition("=")[0]
     if isinstance(command, click.Group) and not option.startswith("--"):
-        return f"{option} belongs after a command, as in cudamm bench -n 64; see {called} --help"
+        return f"{option} belongs after a command, as in cudamm COMMAND {option}; see {called} --help"
     options = [] if command is None else [o for p in command.params for o in (*p.opts, *p.secondary_opts)]
     near = _near_options(option, [o for o in options if o.startswith("-")])
     meant = f" (did you mean {', '.join(near)}?)" if near else ""

@@ -740,7 +740,10 @@ class LaunchRoles:
             if layers.isalnum() and re.search(rf"\b{layers}\b", text_of(size))
         }
         if layers.isidentifier() and allocated == {"C"}:
-            raise NoProduct(f"{self.kernel.name} writes {layers} partial matrices, which another kernel adds")
+            raise NoProduct(
+                f"{self.kernel.name} writes a partial matrix for each of “{layers}” blocks in z, "
+                "which another kernel adds"
+            )
         # `4 * M * K` may be the size of an array in bytes.
         is_in_index = any(name.endswith("_z") for name in self._varying_in_result())
         if layers.isdigit() and layers != "1" and len(allocated) > 1 and is_in_index:

@@ -245,6 +245,21 @@ def launch_of_no_product(source: str, name: str) -> WorkedOutLaunch | None:
     statement = next((launch for launch in launches(file) if launch.kernel == name), None)
     if kernel is None or statement is None or may_be_product(file, kernel):
         return None
+    matrices = sum(parameter.is_matrix for parameter in kernel_parameters(file, kernel))
+    unknown = f"{name}, which {place_of(statement.node)} launches, is no product of two matrices"
+    unknown += " as far as cudamm can see: it "
+    unknown += (
+        f"takes {matrices} matri{'x' if matrices == 1 else 'ces'}, not 3"
+        if matrices < 3
+        else "adds up no products"
+    )
+    place = place_of(statement.node)
+    suggestion = _numbers_of(file, statement)
+    return WorkedOutLaunch(name, {}, unknown, statement.line, place, is_product=False, suggestion=suggestion)
+
+
+def _numbers_of(file: SourceFile, statement: LaunchStatement) -> dict[str, str]:
+    """Return the block and the grid of a launch as numbers, if the program tells them."""
     suggestion: dict[str, str] = {}
     grid, block, *_ = (*statement.configuration, None, None)
     for key, node in (("threads", block), ("grid", grid)):
@@ -255,16 +270,7 @@ def launch_of_no_product(source: str, name: str) -> WorkedOutLaunch | None:
         known = constant_values(file) | {name: value for name, value in own.items() if value}
         numbers = [(values_for(extent.text, [known]) or [0])[0] for extent in extents]
         suggestion |= {key: ", ".join(map(str, numbers))} if numbers and all(numbers) else {}
-    matrices = sum(parameter.is_matrix for parameter in kernel_parameters(file, kernel))
-    unknown = f"{name}, which {place_of(statement.node)} launches, is no product of two matrices"
-    unknown += " as far as cudamm can see: it "
-    unknown += (
-        f"takes {matrices} matri{'x' if matrices == 1 else 'ces'}, not 3"
-        if matrices < 3
-        else "adds up no products"
-    )
-    place = place_of(statement.node)
-    return WorkedOutLaunch(name, {}, unknown, statement.line, place, is_product=False, suggestion=suggestion)
+    return suggestion
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -336,7 +342,9 @@ class _Launch:
             self.statement.line,
             place_of(self.statement.node),
             is_product,
-            self._suggestion(fields.get("threads", "")) | self._suggested_arguments() if is_product else {},
+            self._suggestion(fields.get("threads", "")) | self._suggested_arguments()
+            if is_product
+            else _numbers_of(self.file, self.statement),
             self._program_size(),
             self._size_names(),
             self._program_scale(),
@@ -1006,8 +1014,11 @@ class _Launch:
             conditions += self._limit_of_grid()
         conditions += self._conditions_of_launch()
         equal = {role: roles for roles in self.found.roles.values() for role in roles}
+        constant = constant_values(self.file)
+        named = {(role, str(constant[of])) for role, of in multiples if of in constant}
         for role, multiple in multiples:
-            if self._own_sizes_are_multiples(role, multiple):
+            is_named_too = (role, multiple) in named  # `TILE`, which is 16, beside 16
+            if not is_named_too and self._own_sizes_are_multiples(role, multiple):
                 conditions += [f"{each} % {multiple} == 0" for each in equal.get(role, (role,))]
         return {"requires": ", ".join(dict.fromkeys(conditions))} if conditions else {}
 

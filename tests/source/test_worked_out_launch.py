@@ -722,7 +722,7 @@ def test_a_fourth_array_that_the_kernel_reads_is_refused_by_name(more: str, stor
          "gemv has more than three pointers: A, x, bias, y"),
     ],
 )  # fmt: skip
-def test_what_is_no_product_of_two_matrices_is_refused_without_advice(kernel: str, message: str) -> None:
+def test_what_is_no_product_of_two_matrices_is_refused_with_options_for_occupancy_alone(kernel: str, message: str) -> None:
     bias = ", bias" if "bias" in kernel else ""
     text = f"""__global__ void gemv{kernel}
     int main() {{
@@ -731,7 +731,8 @@ def test_what_is_no_product_of_two_matrices_is_refused_without_advice(kernel: st
         gemv<<<1, 10>>>(A, x{bias}, y, m, n); }}"""
     with pytest.raises(UsageError) as refused:
         parse_method(text, Path("k.cu"))
-    assert message in str(refused.value) and "--threads" not in str(refused.value)
+    assert message in str(refused.value) and "--args" not in str(refused.value)
+    assert "cudamm occupancy takes any kernel, with --threads 10 --grid 1" in str(refused.value)
 
 
 def test_a_matrix_whose_name_says_so_is_column_major() -> None:

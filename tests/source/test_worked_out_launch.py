@@ -722,7 +722,7 @@ def test_a_fourth_array_that_the_kernel_reads_is_refused_by_name(more: str, stor
          "gemv has more than three pointers: A, x, bias, y"),
     ],
 )  # fmt: skip
-def test_what_is_no_product_of_two_matrices_is_refused_with_options_for_occupancy_alone(kernel: str, message: str) -> None:
+def test_what_is_no_product_of_two_matrices_is_left_to_occupancy(kernel: str, message: str) -> None:
     bias = ", bias" if "bias" in kernel else ""
     text = f"""__global__ void gemv{kernel}
     int main() {{

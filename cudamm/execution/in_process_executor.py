@@ -133,7 +133,8 @@ class InProcessExecutor(LocalExecutor):
             verdict = verify(run, problem, case.variant, fmad=case.fmad, thread_order=False)
         if verdict.correct is not False:
             return None
-        reason = f"{RIGHT_AT_FIRST}: {verdict.reason}"
+        at = "" if problem.shape == case.problem.shape else f" at {problem.shape}, to which it was padded"
+        reason = f"{RIGHT_AT_FIRST}{at}: {verdict.reason}"
         return dataclasses.replace(verdict, reason=reason)
 
     def sample(

@@ -128,6 +128,10 @@ class WorkedOutLaunch:
 
 _QUOTIENT = re.compile(r"\b([MNK]) // (\w+|\([^()]*\))")
 _QUOTIENT_OF_TILES = re.compile(r"\bceil\(([MNK]) / (\w+)\) // (\w+)")
+_VECTOR_CAST = re.compile(
+    r"(?:reinterpret_cast\s*<|\()\s*(?:const\s+)?(?:float|double|u?int|half|__half)([248])\s*"
+    r"(?:const\s*)?\*\s*(?:const\s*)?[>)]\s*(?=[(&\w])"
+)
 _REMAINDER = re.compile(r"\((\w+ % \w+)\) (?:!=|>) 0")
 _ROUNDED_UP = re.compile(r"\bceil\(([MNK]) / (\w+|\([^()]*\))\)")
 
@@ -1117,6 +1121,10 @@ class _Launch:
                 yield self.found.role(quotient[1]), self._text(Number(quotient[2]), "a condition")
         for parameter, divisor in self.found.divisors.items():
             yield self.found.role(self.found.in_kernel[parameter]), divisor
+        for name, width in _rows_of_vectors(text_of(self.kernel.node), self.found.in_kernel):
+            own = self.found.own_size(self.found.in_kernel[name])
+            if own and own % int(width) == 0 and self.found.in_kernel[name] in self.found.roles:
+                yield self.found.role(self.found.in_kernel[name]), width
         body = self.found.body(self.found.in_kernel)
         given = [part.strip() for part in self._entry().partition("<")[2].removesuffix(">").split(",")]
         pairs = zip(template_parameters(self.kernel), given, strict=False)
@@ -1147,6 +1155,25 @@ class _Launch:
         sizes = [size for size, roles in self.found.roles.items() if role in roles]
         values = [self.found.own_size(size) for size in sizes]
         return step is None or all(value is None or value % step == 0 for value in values)
+
+
+def _rows_of_vectors(code: str, sizes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the row lengths in addresses of vectors, and the 4 of a `float4`, if no row may end in one.
+
+    Args:
+        code: of a kernel.
+        sizes: the names in it that may be row lengths.
+    """
+    for cast in _VECTOR_CAST.finditer(code):
+        depth, end = 0, cast.end()
+        while end < len(code) and (depth or code[end] not in ";,)]"):
+            depth += (code[end] in "([") - (code[end] in ")]")
+            end += 1
+        for name in sizes:
+            is_row = re.search(rf"\*\s*{name}\b|\b{name}\s*\*", code[cast.end() : end])
+            ends = rf"\b{name}\s*[%&]|\+\s*\w+\s*(?:<=?|>=?)\s*{name}\b|<=?\s*{name}\s*-"
+            if is_row and not re.search(ends, code):
+                yield name, cast[1]
 
 
 def _real_number(file: SourceFile, function: Function, node: Node, levels: int = 3) -> float | None:

@@ -329,8 +329,10 @@ class Translation:
         parameters, body = self._short_function(name.partition("<")[0].rpartition("::")[2])
         is_size = function.type == "field_expression" and name.endswith(".size")
         if is_size and self.function and not given.named_child_count:
-            # Of a std::vector, which is declared with its number of elements.
-            return self.of(self.function.values.get(name.removesuffix(".size")))
+            # Of a std::vector, which is declared with its number of elements, and perhaps with their value.
+            declared = self.function.values.get(name.removesuffix(".size"))
+            is_filled = declared and declared.type == "argument_list" and declared.named_child_count == 2
+            return self.of(declared.named_child(0) if declared and is_filled else declared)
         if is_getter(node):
             return self._name(flat_name(node))
         arguments = [self.of(argument) for argument in given.named_children]

@@ -144,13 +144,21 @@ def evidence_in(
     for size, _ in along_k.most_common(1):
         found[size]["K"] += _USUAL
     along_row, along_column = uses["C"].multiplied, uses["C"].added
-    if "C" in columns:
+    if ("C" in columns) != _is_written_across(**{name.lower(): use for name, use in uses.items()}):
         along_row, along_column = along_column, along_row
     for varying, size in body.checks():
         for role, along, other in (("M", along_row, along_column), ("N", along_column, along_row)):
             if varying and varying <= along and not varying <= other:
                 found[size][role] += _USUAL
     return dict(found)
+
+
+def _is_written_across(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> bool:
+    """Return whether the blocks along the rows of A and the columns of B, row by row, are exchanged in C."""
+    row, column = _blocks_along(a, b)
+    by_row = row & a.multiplied and column & b.added and not (row & a.added or column & b.multiplied)
+    across = row & c.added and column & c.multiplied and not (row & c.multiplied or column & c.added)
+    return bool(by_row and across)
 
 
 def best_roles(evidence: Evidence) -> dict[str, tuple[str, ...]]:

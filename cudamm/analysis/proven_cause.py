@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -71,7 +72,10 @@ LONGEST_LAUNCH_S = 2.0
 """Time limit in seconds for one launch with a change."""
 
 LONGEST_SEARCH_S = 20.0
-"""Time after which no further change is tried, in seconds."""
+"""Time after which no further change is tried, in seconds, on a machine that does nothing else."""
+
+MOST_LOAD = 4.0
+"""Maximum factor of that time on a machine with more processes than cores."""
 
 MOST_WORK = 2**25
 """Maximum number of multiplications of a product that is tried."""
@@ -84,6 +88,12 @@ LARGEST_COARSE_EDGE = 256
 
 LARGEST_TILE = 128
 """Maximum edge of a tile of C, in elements, for which sizes of several tiles are tried."""
+
+
+def _end_of_search() -> float:
+    """Return the time of `time.monotonic()` after which no further change is tried."""
+    load = os.getloadavg()[0] / CORES
+    return time.monotonic() + LONGEST_SEARCH_S * min(max(load, 1.0), MOST_LOAD)
 
 
 def _same_launch(launch: Launch) -> Launch:
@@ -310,7 +320,7 @@ class _Trials:
         assert case.launch is not None  # noqa: S101 - `_may_try` looked at it
         self._case, self._problem, self._launch = case, case.problem, case.launch
         self._inputs = padded(case.launch, *case.problem.inputs)
-        self._deadline = time.monotonic() + LONGEST_SEARCH_S
+        self._deadline = _end_of_search()
         self._run: ProcessRun | None = None
         self._run_of: tuple[Program, Launch] | None = None
         self._compiled: dict[Program, Executable] = {}
@@ -913,7 +923,7 @@ def _of_text(
 ) -> ProvenCause | None:
     """Compile the kernel with all changes, and return the first that gives the right product."""
     source, changes = case.program, list(filter(is_tried, _changes_of(case)))
-    for tried, changed in _compiled_together(source, changes, time.monotonic() + LONGEST_SEARCH_S):
+    for tried, changed in _compiled_together(source, changes, _end_of_search()):
         with _Trials(case) as trials:
             for number, change in enumerate(tried, 1):
                 file = "" if change.file == source.method.path.name else change.file

@@ -136,7 +136,7 @@ def remarks_on(
             if needed != str(problem.shape) and problem.shape.extents in ran:
                 padded.setdefault(str(problem.shape), needed)
     remarks = []
-    if padded:
+    if padded and any(result.status == "ok" for result in results):
         size, needed = next(iter(padded.items()))
         others = ", others likewise" if len(padded) > 1 else ""
         remarks.append(

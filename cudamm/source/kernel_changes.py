@@ -7,8 +7,10 @@ as one program, in which the variable `SELECTED` chooses the change that a launc
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -477,7 +479,8 @@ class _Changes:
             kind: {axis: self._names_of(f"{kind}.{axis}") for axis in _AXES}
             for kind in ("threadIdx", "blockIdx")
         }
-        self._varying = self._thread_dependent()
+        self._varying = self._dependent("threadIdx", "blockIdx")
+        self._of_block_alone = self._dependent("blockIdx") - self._dependent("threadIdx")
         self._tiles = self._tile_extents()
         binary = list(all_of(self._body, "binary_expression"))
         plain = [(_sign(node), re.sub(r"\s", "", text_of(node))) for node in binary]
@@ -628,8 +631,25 @@ class _Changes:
         return [name for name in found if name not in {*self._sizes, *indices, "1", "2"}][:MOST_TILES]
 
     def _tiles_at(self, node: Node) -> list[str]:
-        """Return the extents of tiles that can be used at a place."""
-        return [name for name in self._tiles if name not in self._declared or self._is_visible(name, node)]
+        """Return the extents of tiles that can be used at a place, first those that are used nearest to it.
+
+        Of several extents with one value, that is the name which its author would have written.
+        """
+        tiles = [name for name in self._tiles if name not in self._declared or self._is_visible(name, node)]
+        return sorted(tiles, key=lambda name: self._distance(name, node))
+
+    def _distance(self, name: str, node: Node) -> int:
+        """Return how many lines are between a place and the nearest other use of a name."""
+        row = node.start_point[0]
+        return min((abs(row - each) for each in self._rows_of[name] if each != row), default=row)
+
+    @functools.cached_property
+    def _rows_of(self) -> defaultdict[str, set[int]]:
+        """The rows in which each name is used."""
+        rows: defaultdict[str, set[int]] = defaultdict(set)
+        for node in all_of(self._body, "identifier"):
+            rows[text_of(node)].add(node.start_point[0])
+        return rows
 
     def _loop_steps(self) -> Iterator[Node]:
         """Yield the step of each loop such as `for (…; …; t += TILE)`."""
@@ -656,9 +676,9 @@ class _Changes:
         ]
         return [*aliases, value]
 
-    def _thread_dependent(self) -> set[str]:
-        """Return the variables whose values depend on the thread or its block."""
-        found = {"threadIdx", "blockIdx"}
+    def _dependent(self, *on: str) -> set[str]:
+        """Return the variables whose values depend on others, such as `threadIdx`, and these."""
+        found = {*on}
         assigned = [
             (declared_name(node.child_by_field_name("declarator")), node.child_by_field_name("value"))
             for node in all_of(self._body, "init_declarator")
@@ -1321,7 +1341,8 @@ class _Changes:
             for other in (*self._indices_at(site), *counters):
                 if other != name:
                     mistake = f"the wrong variable is an index, {name}"
-                    yield self._change(site, _replaced(site.node, {node: other}), mistake, 4)
+                    rank = 2 if {name, other} <= self._of_block_alone else 4  # `row0` for `col0`
+                    yield self._change(site, _replaced(site.node, {node: other}), mistake, rank)
 
     def _other_order(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index with two variables of the thread swapped, `row * N + col` for `col * N + row`."""

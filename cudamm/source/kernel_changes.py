@@ -518,6 +518,7 @@ class _Changes:
         yield from self._members_in_turn()
         yield from self._swapped_arguments()
         yield from self._buffer_of_calls()
+        yield from self._row_and_column()
         yield from self._other_buffer()
         yield from self._of_outer_sums()
         yield from self._swapped_indices()
@@ -1323,6 +1324,29 @@ class _Changes:
                     f"write {new}", "", *file_and_line_of(call),
                     tuple((node.start_byte, node.end_byte, text) for node, text in edits.items()), 1,
                 )  # fmt: skip
+
+    def _row_and_column(self) -> Iterator[KernelChange]:
+        """Yield `e / BK` and `e % BK` for `e / BN` and `e % BN`, in one declaration or in two neighbours."""
+        for first in all_of(self._body, "declaration"):
+            second = first.next_named_sibling
+            pair = [first, second] if second and second.type == "declaration" else [first]
+            for declared in [first], pair:
+                binary = [node for each in declared for node in all_of(each, "binary_expression")]
+                divided = [node for node in binary if _sign(node) in ("/", "%")]
+                nodes = [node for each in divided if (node := each.child_by_field_name("right"))]
+                name = text_of(nodes[0]) if len(nodes) == 2 and {*map(_sign, divided)} == {*"/%"} else ""
+                if name not in self._tiles or text_of(nodes[1]) != name:
+                    continue
+                for other in self._tiles_at(nodes[0]):
+                    if not _is_same_number(other, name):
+                        shown = " ".join(" ".join(map(text_of, declared)).split()).rstrip(";")
+                        new = re.sub(rf"([/%]\s*){re.escape(name)}\b", rf"\g<1>{other}", shown)
+                        yield KernelChange(
+                            f"{WRONG_SIZE}, {name}: {shown} instead of {new}", f"write {new}", "",
+                            *file_and_line_of(first),
+                            tuple((node.start_byte, node.end_byte, other) for node in nodes), 2,
+                        )  # fmt: skip
+                break
 
     def _of_other_thread(self, site: _Site) -> Iterator[KernelChange]:
         """Yield an index with each variable of the thread replaced by each other one, as `col` by `row`."""

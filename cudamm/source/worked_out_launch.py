@@ -492,9 +492,15 @@ class _Launch:
         return (m, n, k) if m and n and k and min(m, n, k) > 0 else None
 
     def _size_names(self) -> dict[str, str]:
-        """Return the names of M, N and K in the function that launches the kernel."""
+        """Return the names of M, N and K at the launch, first those of its arguments."""
+        passed = {
+            text_of(value): text_of(argument)
+            for argument in self.statement.arguments
+            if (value := self.function.values.get(text_of(argument)))
+        }
         here = {text_of(name) for name in all_of(self.function.node, "identifier")}
-        names = [(role, size) for size, roles in self.found.roles.items() for role in roles if size in here]
+        sizes = [(size, roles) for size, roles in self.found.roles.items() if size in here]
+        names = [(role, passed.get(size, size)) for size, roles in sizes for role in roles]
         return dict(reversed(names))  # the first of each
 
     def _program_scale(self) -> tuple[float, float] | None:

@@ -94,7 +94,11 @@ def terms(node: Node) -> list[Node]:
 
 def grouped(node: Node) -> str:
     """Return the text of an expression as a factor, in parentheses if it needs them."""
-    return text_of(node) if node.type in ("identifier", "parenthesized_expression") else f"({text_of(node)})"
+    return text_of(node) if node.type in _ATOMIC else f"({text_of(node)})"
+
+
+_ATOMIC = ("identifier", "number_literal", "field_expression", "parenthesized_expression")
+"""Types of expressions that need no parentheses as factors."""
 
 
 def replaced(node: Node, edits: Mapping[Node, str]) -> str:

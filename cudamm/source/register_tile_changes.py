@@ -35,7 +35,6 @@ class _Place:
         factor: `W` or `R`.
         is_side_by_side: whether the place is `t * W + j`, so that a thread's elements are side by side.
         loop: the loop that counts `j`.
-        innermost: the innermost loop around the site.
     """
 
     site: Site
@@ -46,7 +45,6 @@ class _Place:
     factor: str
     is_side_by_side: bool
     loop: Node
-    innermost: Node
 
 
 def other_orders_of_elements(
@@ -66,14 +64,13 @@ def other_orders_of_elements(
         if text_of(node).partition("[")[0] in local
         for name in all_of(node, "identifier")
     }
-    places = [place for site in sites for place in _places_in(site, of_elements, of_thread, of_block)]
-    groups: dict[
-        tuple[bool, str, str, Node], list[_Place]
-    ] = {}  # such as a store and the condition before it
+    places = [place for site in sites for place in _places_in(site, of_elements, of_thread)]
+    # The index of a store and the condition before it are one group.
+    groups: dict[tuple[bool, str, str, Node], list[_Place]] = {}
     for place in places:
         if place.thread == place.of_thread and _names(place.thread) & of_block:
             continue  # its factor would be one of the block's index too
-        key = place.is_side_by_side, text_of(place.of_thread), text_of(place.of_counter), place.innermost
+        key = place.is_side_by_side, text_of(place.of_thread), text_of(place.of_counter), place.loop
         groups.setdefault(key, []).append(place)
     number = {form: sum(key[0] == form for key in groups) for form in (True, False)}
     # The form that fewer places have is likelier to be the wrong one.
@@ -88,8 +85,8 @@ def other_orders_of_elements(
             limit = condition.child_by_field_name("right") if condition is not None else None
             factors = [grouped(limit)] if limit is not None and not _names(limit) & of_thread else []
         for factor in factors[:_MOST_FACTORS]:
-            # Otherwise only the factor is at the wrong variable, which is another mistake.
-            if factor != place.factor:
+            # `tx + j * 4` for `tx * 4 + j` is the mistake of two variables that are swapped.
+            if factor != place.factor or place.thread.type != "identifier":
                 yield _with_other_form(group, factor, sites)
 
 
@@ -101,9 +98,7 @@ def _names(node: Node) -> set[str]:
     return {text_of(name) for name in all_of(node, "identifier")}
 
 
-def _places_in(
-    site: Site, of_elements: set[str], of_thread: set[str], of_block: set[str]
-) -> Iterator[_Place]:
+def _places_in(site: Site, of_elements: set[str], of_thread: set[str]) -> Iterator[_Place]:
     """Yield the places of elements in a site."""
     loops = {
         name: loop
@@ -121,12 +116,9 @@ def _places_in(
         of_index = [(term, *split) for term in varying for split in _split(term, of_thread, counters)]
         for term, counter, step in of_counter:
             for other, thread, width in of_index:
-                if bool(step) != bool(width):
-                    loop = loops[text_of(counter)]
-                    innermost = next(iter(loops.values()))
-                    yield _Place(
-                        site, other, term, thread, counter, step or width, bool(width), loop, innermost
-                    )
+                loop = loops.get(text_of(counter))  # None for `(j + 1)`
+                if loop is not None and bool(step) != bool(width):
+                    yield _Place(site, other, term, thread, counter, step or width, bool(width), loop)
 
 
 def _split(term: Node, own: Collection[str], not_of: Collection[str]) -> Iterator[tuple[Node, str]]:
@@ -157,12 +149,15 @@ def _with_other_form(group: Sequence[_Place], factor: str, sites: Sequence[Site]
         if not place.is_side_by_side:
             of_thread, of_counter = f"{grouped(place.thread)} * {factor}", text_of(place.counter)
         edits.setdefault(place.site, {}).update({place.of_thread: of_thread, place.of_counter: of_counter})
-    site, place = group[0].site, group[0]
+    place = next((each for each in group if each.site.array), group[0])  # an index rather than its condition
+    site = place.site
     old = f"{text_of(place.of_thread)} + {text_of(place.of_counter)}"
     new = f"{edits[site][place.of_thread]} + {edits[site][place.of_counter]}"
     better = " and ".join(dict.fromkeys(each.shown(replaced(each.node, by)) for each, by in edits.items()))
+    lines = sorted({file_and_line_of(each.node)[1] for each in edits})
+    where = f" in lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
     return KernelChange(
         f"{TWO_PLACES}: {site.shown(text_of(site.node))} has {old} instead of {new}",
-        f"write {better}", site.array, *file_and_line_of(site.node),
+        f"write {better}{where}", site.array, *file_and_line_of(site.node),
         edits_within({node: text for by in edits.values() for node, text in by.items()}, sites), 0,
     )  # fmt: skip

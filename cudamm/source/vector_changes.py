@@ -14,7 +14,8 @@ from cudamm.source.parsed_source import all_of, file_and_line_of, is_inside, tex
 _MEMBERS = ("x", "y", "z", "w")
 """Names of the members of a vector."""
 
-_BUILT_IN = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+_OF_LAUNCH = re.compile(r"\b(?:thread|block|group|grid)(?:Idx|Dim|_index)\b")
+"""An index of a thread or of its block, or a number of these: no vector of elements."""
 
 _OF_VECTOR = re.compile(r"\b(?:make_|__)?(?:half|float|double|nv_bfloat16)[234]\b|2half2|2bfloat162")
 """What makes a vector of elements: its type, or a function."""
@@ -32,9 +33,10 @@ def exchanged_members(body: Node, sites: Sequence[Site]) -> Iterator[KernelChang
     groups: dict[tuple[Node | None, str], list[Node]] = {}
     for node in all_of(body, "field_expression"):
         vector = text_of(node.child_by_field_name("argument"))
-        if _member(node) in _MEMBERS and vector not in _BUILT_IN:
-            block = next((n for n in ancestors(node) if n.type == "compound_statement"), None)
-            groups.setdefault((block, vector), []).append(node)
+        around = {n.type: n for n in reversed([*ancestors(node)])}
+        is_of_asm = "gnu_asm_expression" in around
+        if _member(node) in _MEMBERS and not _OF_LAUNCH.search(vector) and not is_of_asm:
+            groups.setdefault((around.get("compound_statement"), vector), []).append(node)
     for nodes in groups.values():
         is_small = len(nodes) <= len(_MEMBERS)  # else each member is used several times
         pairs = itertools.combinations(nodes, 2) if is_small else itertools.pairwise(nodes)

@@ -37,6 +37,7 @@ from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
 from cudamm.kernels.usual_sizes import are_square_only, fixed_extents
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
+from cudamm.source.changed_expression import KernelChange
 from cudamm.source.expression import MOST_THREADS, Expression, parse
 from cudamm.source.kernel_changes import (
     ENDS_TOO_EARLY,
@@ -47,7 +48,6 @@ from cudamm.source.kernel_changes import (
     TWO_INDICES,
     TWO_VARIABLES,
     WRONG_SIZE,
-    KernelChange,
     axes_of_threads,
     changes_of_extents,
     changes_of_macros,
@@ -61,6 +61,7 @@ from cudamm.source.kernel_changes import (
 )
 from cudamm.source.matrix_roles import roles_in_name
 from cudamm.source.parsed_source import device_variables
+from cudamm.source.register_tile_changes import TWO_PLACES
 
 WITHIN_MATRIX = "access the element only if its row and column are within the matrix"
 """The cure of a missing bounds check."""
@@ -1034,12 +1035,16 @@ def _compiled_together(
 
 
 def _may_be_undone_elsewhere(one: KernelChange, other: KernelChange) -> bool:
-    """Return whether two changes swap the indices of one array, such as where it is written and read."""
+    """Return whether two changes may undo one mistake in two places.
+
+    Such are two changes of one array's indices where it is written and where it is read.
+    """
     beginnings = (TWO_INDICES, TWO_VARIABLES, WRONG_SIZE)
     is_of_both = any(
         one.mistake.startswith(words) and other.mistake.startswith(words) for words in beginnings
     )
-    return is_of_both and one.array == other.array and one.line != other.line
+    is_of_places = one.mistake.startswith(TWO_PLACES) and other.mistake.startswith(TWO_PLACES)
+    return is_of_places or (is_of_both and one.array == other.array and one.line != other.line)
 
 
 def _is_clean(cause: ProvenCause, case: Case) -> bool:

@@ -12,16 +12,25 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from cudamm.source.c_definitions import Function, function_of_node
 from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in, without_comments
+from cudamm.source.changed_expression import KernelChange
+from cudamm.source.changed_expression import Site as _Site
+from cudamm.source.changed_expression import ancestors as _ancestors
+from cudamm.source.changed_expression import counters_at as _counters_at
+from cudamm.source.changed_expression import grouped as _grouped
+from cudamm.source.changed_expression import replaced as _replaced
+from cudamm.source.changed_expression import sign as _sign
+from cudamm.source.changed_expression import terms as _terms
 from cudamm.source.launch_roles import SMALLEST_SIZE
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
+from cudamm.source.register_tile_changes import other_orders_of_elements
+from cudamm.source.vector_changes import exchanged_elements, exchanged_members, missing_members, wrong_members
 
 SELECTED = "cudamm_selected_change"
 """Name of the variable with the number of the selected change, from 1; 0 selects the kernel as it is."""
@@ -50,31 +59,6 @@ WRONG_SIZE = "the wrong size is used"
 
 _AXES = ("x", "y")
 _SIZE_MEMBER = re.compile(r"width|height|stride|pitch|ld|rows?|cols?|columns|[mnkMNK]", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class KernelChange:
-    """A change of one expression, or of several that belong together.
-
-    Attributes:
-        mistake: what is wrong if this change makes the kernel right, in a sentence.
-        cure: what to write instead.
-        array: the array whose index changes; empty if the expression is no index.
-        file, line: place of the first changed expression; `file` is as in `#line`.
-        edits: first byte, last byte and new text of each changed expression. Of an edit without any bytes,
-            the text is a term that is added in front.
-        rank: the likelihood of the mistake, 0 for the likeliest.
-        is_condition: whether a condition changes, and no index.
-    """
-
-    mistake: str
-    cure: str
-    array: str
-    file: str
-    line: int
-    edits: tuple[tuple[int, int, str], ...]
-    rank: int
-    is_condition: bool = False
 
 
 def kernel_changes(
@@ -304,12 +288,6 @@ def why_barrier_is_missed(text: str, file: str, line: int) -> tuple[str, str, in
     return why, cure, place
 
 
-def _ancestors(node: Node) -> Iterator[Node]:
-    while node.parent is not None:
-        node = node.parent
-        yield node
-
-
 def with_all_barriers(text: str, entry: str) -> str:
     """Return the text with a barrier after each statement that all threads of a kernel execute."""
     kernels = [f for f in map(function_of_node, all_of(parsed(text), "function_definition")) if f.is_kernel]
@@ -413,29 +391,6 @@ def _edited(text: str, edits: Mapping[tuple[int, int], str]) -> str:
     return source.decode()
 
 
-@dataclass(frozen=True)
-class _Site:
-    """An expression that a change may replace: an index, a condition, or the value of a variable.
-
-    Attributes:
-        node: the expression.
-        whole: what a message shows of it: the whole subscript of an index, or the whole assignment.
-        array: the array that is indexed, or the pointer that is moved; empty if there is none.
-        kind: what the expression is.
-    """
-
-    node: Node
-    whole: Node
-    array: str
-    kind: str
-
-    def shown(self, new: str) -> str:
-        """Return the text of `whole` with a new text of the expression, on one line."""
-        start, end = self.node.start_byte - self.whole.start_byte, self.node.end_byte - self.whole.start_byte
-        text = (self.whole.text or b"").decode().encode()
-        return re.sub(r"\s+", " ", (text[:start] + new.encode() + text[end:]).decode())
-
-
 class _Changes:
     """The changes of one function."""
 
@@ -479,8 +434,8 @@ class _Changes:
             kind: {axis: self._names_of(f"{kind}.{axis}") for axis in _AXES}
             for kind in ("threadIdx", "blockIdx")
         }
-        self._varying = self._dependent("threadIdx", "blockIdx")
-        self._of_block_alone = self._dependent("blockIdx") - self._dependent("threadIdx")
+        self._varying = self._dependent_on("threadIdx", "blockIdx")
+        self._of_block_alone = self._dependent_on("blockIdx") - self._dependent_on("threadIdx")
         self._tiles = self._tile_extents()
         binary = list(all_of(self._body, "binary_expression"))
         plain = [(_sign(node), re.sub(r"\s", "", text_of(node))) for node in binary]
@@ -489,6 +444,8 @@ class _Changes:
 
     def all(self) -> Iterator[KernelChange]:
         """Yield the changes of all sites."""
+        yield from exchanged_members(self._body, self._sites)
+        yield from exchanged_elements(self._body, self._sites)
         for site in self._sites:
             yield from self._other_sizes(site)
             yield from self._other_tiles(site)
@@ -514,8 +471,9 @@ class _Changes:
             yield from self._other_literal(site)
             yield from self._part_of_size(site)
         yield from self._in_bytes()
-        yield from self._members_of_vectors()
-        yield from self._members_in_turn()
+        yield from wrong_members(self._body)
+        yield from missing_members(self._body)
+        yield from self._orders_of_elements()
         yield from self._swapped_arguments()
         yield from self._buffer_of_calls()
         yield from self._row_and_column()
@@ -677,9 +635,9 @@ class _Changes:
         ]
         return [*aliases, value]
 
-    def _dependent(self, *on: str) -> set[str]:
-        """Return the variables whose values depend on others, such as `threadIdx`, and these."""
-        found = {*on}
+    def _dependent_on(self, *roots: str) -> set[str]:
+        """Return the variables whose values depend on the thread's or the block's index, and this."""
+        found = {*roots}
         assigned = [
             (declared_name(node.child_by_field_name("declarator")), node.child_by_field_name("value"))
             for node in all_of(self._body, "init_declarator")
@@ -707,6 +665,13 @@ class _Changes:
         return declared.parent.start_byte <= at.start_byte and at.end_byte <= declared.parent.end_byte
 
     # One function for each kind of change.
+
+    def _orders_of_elements(self) -> Iterator[KernelChange]:
+        """Yield `tx + j * 16` for `tx * 4 + j`, and the other way round, for the elements of a thread."""
+        local = {name for name in self._declared if name not in self._shared and not self._points(name)}
+        yield from other_orders_of_elements(
+            self._body, self._sites, local, self._dependent_on("threadIdx"), self._dependent_on("blockIdx")
+        )
 
     def _change(self, site: _Site, new: str, mistake: str, rank: int) -> KernelChange:
         file, line = file_and_line_of(site.node)
@@ -1250,42 +1215,6 @@ class _Changes:
                 tuple((at.node.start_byte, at.node.end_byte, new) for at, new in changed.items()), 2,
             )  # fmt: skip
 
-    def _members_of_vectors(self) -> Iterator[KernelChange]:
-        """Yield `sum.w += a * b.w` for `sum.w += a * b.z`."""
-        for node in all_of(self._body, "assignment_expression"):
-            left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
-            member = text_of(left.child_by_field_name("field")) if left is not None else ""
-            for part in all_of(value, "field_expression") if value is not None and member in _MEMBERS else ():
-                other = f"{text_of(part.child_by_field_name('argument'))}.{member}"
-                if text_of(part.child_by_field_name("field")) in _MEMBERS - {member}:
-                    old, new = text_of(node), _replaced(node, {part: other})
-                    yield KernelChange(
-                        f"the wrong member of a vector is used, {text_of(part)}: {old} instead of {new}",
-                        f"write {new}", "", *file_and_line_of(node),
-                        ((part.start_byte, part.end_byte, other),), 1,
-                    )  # fmt: skip
-
-    def _members_in_turn(self) -> Iterator[KernelChange]:
-        """Yield `c = v.w` for the second `v.z`, if assignments side by side take v.x, v.y, v.z and v.z."""
-        groups: dict[tuple[Node | None, str], list[Node]] = {}
-        for node in all_of(self._body, "assignment_expression"):
-            value = node.child_by_field_name("right")
-            if value is not None and value.type == "field_expression":
-                statement = node.parent
-                key = statement.parent if statement else None, text_of(value.child_by_field_name("argument"))
-                groups.setdefault(key, []).append(value)
-        for (_, vector), values in groups.items():
-            taken = [text_of(value.child_by_field_name("field")) for value in values]
-            missing = [member for member in "xyzw"[: len(taken)] if member not in taken]
-            for value, member in zip(values, taken, strict=True):
-                if len(missing) == 1 and taken.count(member) > 1 and len(taken) <= len(_MEMBERS):
-                    new = f"{vector}.{missing[0]}"
-                    yield KernelChange(
-                        f"{text_of(value)} is used twice, and {new} never",
-                        f"write {new} in this line", "", *file_and_line_of(value),
-                        ((value.start_byte, value.end_byte, new),), 1,
-                    )  # fmt: skip
-
     def _swapped_arguments(self) -> Iterator[KernelChange]:
         """Yield calls of functions with two arguments exchanged: `tile(B, k, col)` for `tile(B, col, k)`."""
         for call in all_of(self._body, "call_expression"):
@@ -1816,9 +1745,6 @@ _GROUPED = ("field_expression", "parenthesized_expression")
 _VECTOR = re.compile(r"\b(?:half|__half|float|double|int|char|__nv_bfloat16)_?([24])\b")
 """The type of a vector of elements."""
 
-_MEMBERS = frozenset("xyzw")
-"""Names of the members of a vector."""
-
 _ADDED = re.compile(r".*\+(\d+)")
 """A sum whose last term is a number."""
 
@@ -1831,19 +1757,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*|blockDim\.[xy]|\d+")
 
 def _names(name: str, text: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(name)}\b", text) is not None
-
-
-def _counters_at(node: Node) -> list[str]:
-    """Return the variables that the loops around an expression count."""
-    found: dict[str, None] = {}
-    around = node.parent
-    while around is not None and around.type != "function_definition":
-        update = around.child_by_field_name("update") if around.type == "for_statement" else None
-        left = update and (update.child_by_field_name("left") or update.child_by_field_name("argument"))
-        if left and left.type == "identifier":
-            found[text_of(left)] = None
-        around = around.parent
-    return list(found)
 
 
 def _is_same_number(one: str, other: str) -> bool:
@@ -1873,10 +1786,6 @@ def _is_factor(node: Node) -> bool:
 def _base_of_sum(node: Node) -> str:
     """Return the variable that an assignment sets, or whose element it sets."""
     return _base(node) if node.type == "subscript_expression" else text_of(node)
-
-
-def _sign(node: Node) -> str:
-    return text_of(node.child_by_field_name("operator"))
 
 
 def _whole_condition(node: Node) -> Node:
@@ -1916,24 +1825,3 @@ def _is_written(node: Node) -> bool:
         and around.type == "assignment_expression"
         and around.child_by_field_name("left") == node
     )
-
-
-def _terms(node: Node) -> list[Node]:
-    """Return the terms of a sum."""
-    if node.type == "binary_expression" and _sign(node) == "+":
-        sides = (node.child_by_field_name("left"), node.child_by_field_name("right"))
-        return [term for side in sides if side is not None for term in _terms(side)]
-    return [node]
-
-
-def _grouped(node: Node) -> str:
-    return text_of(node) if node.type in ("identifier", "parenthesized_expression") else f"({text_of(node)})"
-
-
-def _replaced(node: Node, edits: Mapping[Node, str]) -> str:
-    """Return the text of an expression with parts of it replaced."""
-    text = node.text or b""
-    for part, new in sorted(edits.items(), key=lambda edit: -edit[0].start_byte):
-        start, end = part.start_byte - node.start_byte, part.end_byte - node.start_byte
-        text = text[:start] + new.encode() + text[end:]
-    return text.decode()

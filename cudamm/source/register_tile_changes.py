@@ -1,0 +1,163 @@
+"""Changes of the places that a thread's elements have in a tile, if a thread computes several elements."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from cudamm.source.changed_expression import (
+    KernelChange,
+    Site,
+    ancestors,
+    counters_at,
+    edits_within,
+    grouped,
+    replaced,
+    sign,
+    terms,
+)
+from cudamm.source.parsed_source import all_of, file_and_line_of, text_of
+
+TWO_PLACES = "the kernel places a thread's elements in two ways"
+"""Beginning of the mistake of a thread whose j-th element is at `tx * 4 + j`, and at `tx + j * 16`."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The place of a thread's j-th element in an index: `t * W + j`, or `t + j * R`.
+
+    Attributes:
+        site: the index, or the value that contains the place.
+        of_thread, of_counter: the two terms.
+        thread, counter: `t` and `j`.
+        factor: `W` or `R`.
+        is_side_by_side: whether the place is `t * W + j`, so that a thread's elements are side by side.
+        loop: the loop that counts `j`.
+    """
+
+    site: Site
+    of_thread: Node
+    of_counter: Node
+    thread: Node
+    counter: Node
+    factor: str
+    is_side_by_side: bool
+    loop: Node
+
+
+def other_orders_of_elements(
+    body: Node, sites: Sequence[Site], local: Collection[str], of_thread: set[str], of_block: set[str]
+) -> Iterator[KernelChange]:
+    """Yield `tx + j * 16` for `tx * 4 + j`, and the other way round, where a loop over elements counts `j`.
+
+    Args:
+        body: the function's.
+        sites: the function's indices, conditions and values.
+        local: the local variables that are no pointers.
+        of_thread, of_block: the variables that depend on the thread's index, and on the block's.
+    """
+    of_elements = {
+        text_of(name)
+        for node in all_of(body, "subscript_expression")
+        if text_of(node).partition("[")[0] in local
+        for name in all_of(node, "identifier")
+    }
+    places = [place for site in sites for place in _places_in(site, of_elements, of_thread)]
+    # The index of a store and the condition before it are one group.
+    groups: dict[tuple[bool, str, str, Node], list[_Place]] = {}
+    for place in places:
+        if place.thread == place.of_thread and _names(place.thread) & of_block:
+            continue  # its factor would be one of the block's index too
+        key = place.is_side_by_side, text_of(place.of_thread), text_of(place.of_counter), place.loop
+        groups.setdefault(key, []).append(place)
+    number = {form: sum(key[0] == form for key in groups) for form in (True, False)}
+    # The form that fewer places have is likelier to be the wrong one.
+    for (form, *_), group in sorted(groups.items(), key=lambda item: number[item[0][0]]):
+        place = group[0]
+        if form:
+            apart = [p for p in places if not p.is_side_by_side]
+            apart.sort(key=lambda p: text_of(p.thread) != text_of(place.thread))
+            factors = list(dict.fromkeys(p.factor for p in apart))
+        else:
+            condition = place.loop.child_by_field_name("condition")
+            limit = condition.child_by_field_name("right") if condition is not None else None
+            factors = [grouped(limit)] if limit is not None and not _names(limit) & of_thread else []
+        for factor in factors[:_MOST_FACTORS]:
+            # `tx + j * 4` for `tx * 4 + j` is the mistake of two variables that are swapped.
+            if factor != place.factor or place.thread.type != "identifier":
+                yield _with_other_form(group, factor, sites)
+
+
+_MOST_FACTORS = 3
+"""Maximum number of distances between a thread's elements that are tried for one place."""
+
+
+def _names(node: Node) -> set[str]:
+    return {text_of(name) for name in all_of(node, "identifier")}
+
+
+def _places_in(site: Site, of_elements: set[str], of_thread: set[str]) -> Iterator[_Place]:
+    """Yield the places of elements in a site."""
+    loops = {
+        name: loop
+        for loop in ancestors(site.node)
+        if loop.type == "for_statement"
+        for name in counters_at(loop.child_by_field_name("body") or loop)[:1]
+    }
+    counters = loops.keys() & of_elements
+    for chain in all_of(site.node, "binary_expression") if counters else ():
+        is_part = chain != site.node and chain.parent is not None and sign(chain.parent) == "+"
+        if sign(chain) != "+" or is_part:
+            continue
+        of_counter = [(term, *split) for term in terms(chain) for split in _split(term, counters, of_thread)]
+        varying = [term for term in terms(chain) if not _names(term) & loops.keys()]
+        of_index = [(term, *split) for term in varying for split in _split(term, of_thread, counters)]
+        for term, counter, step in of_counter:
+            for other, thread, width in of_index:
+                loop = loops.get(text_of(counter))  # None for `(j + 1)`
+                if loop is not None and bool(step) != bool(width):
+                    yield _Place(site, other, term, thread, counter, step or width, bool(width), loop)
+
+
+def _split(term: Node, own: Collection[str], not_of: Collection[str]) -> Iterator[tuple[Node, str]]:
+    """Yield the factor of a term that depends on some variables, and the other factors as one text.
+
+    Args:
+        own: the variables on which one factor depends.
+        not_of: variables on which no factor may depend.
+    """
+    factors = _factors(term)
+    of_own = [factor for factor in factors if _names(factor) & set(own)]
+    if len(of_own) == 1 and not _names(term) & set(not_of):
+        yield of_own[0], " * ".join(text_of(factor) for factor in factors if factor != of_own[0])
+
+
+def _factors(node: Node) -> list[Node]:
+    if node.type == "binary_expression" and sign(node) == "*":
+        sides = (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        return [factor for side in sides if side is not None for factor in _factors(side)]
+    return [node]
+
+
+def _with_other_form(group: Sequence[_Place], factor: str, sites: Sequence[Site]) -> KernelChange:
+    """Return the change of `t * W + j` to `t + j * R`, or the other way round, in all places of a group."""
+    edits: dict[Site, dict[Node, str]] = {}
+    for place in group:
+        of_thread, of_counter = text_of(place.thread), f"{text_of(place.counter)} * {factor}"
+        if not place.is_side_by_side:
+            of_thread, of_counter = f"{grouped(place.thread)} * {factor}", text_of(place.counter)
+        edits.setdefault(place.site, {}).update({place.of_thread: of_thread, place.of_counter: of_counter})
+    place = next((each for each in group if each.site.array), group[0])  # an index rather than its condition
+    site = place.site
+    old = f"{text_of(place.of_thread)} + {text_of(place.of_counter)}"
+    new = f"{edits[site][place.of_thread]} + {edits[site][place.of_counter]}"
+    better = " and ".join(dict.fromkeys(each.shown(replaced(each.node, by)) for each, by in edits.items()))
+    lines = sorted({file_and_line_of(each.node)[1] for each in edits})
+    where = f" in lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
+    return KernelChange(
+        f"{TWO_PLACES}: {site.shown(text_of(site.node))} has {old} instead of {new}",
+        f"write {better}{where}", site.array, *file_and_line_of(site.node),
+        edits_within({node: text for by in edits.values() for node, text in by.items()}, sites), 0,
+    )  # fmt: skip

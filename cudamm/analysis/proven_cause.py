@@ -15,7 +15,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cudamm.analysis.array_elements import declared_extents
@@ -31,14 +31,14 @@ from cudamm.execution.case import FIRST_LAUNCH_ONLY, Case
 from cudamm.execution.judge import wrong_elements
 from cudamm.execution.usual_causes import FEW_BLOCKS
 from cudamm.kernels.header import ARRAY_FILE, TENSOR_MAP
-from cudamm.kernels.launch_plan import Launch, plan
+from cudamm.kernels.launch_plan import Launch, StructValue, plan
 from cudamm.kernels.method import SIZE_NAMES
 from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
 from cudamm.kernels.usual_sizes import are_square_only, fixed_extents
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.changed_expression import KernelChange
-from cudamm.source.expression import MOST_THREADS, Expression, parse
+from cudamm.source.expression import MOST_THREADS, Expression, parse, split_at_commas
 from cudamm.source.kernel_changes import (
     ENDS_TOO_EARLY,
     NO_ZERO,
@@ -479,6 +479,7 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             ),
         )  # fmt: skip
     yield from _other_orders(case, launch)
+    yield from _members_of_structs(case, launch)
     yield from _other_sizes(case, launch, are_named=True)
     yield from _blocks_like_tiles(case, launch)
 
@@ -734,17 +735,58 @@ def _other_orders(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             f"{own(', '.join(passed))} instead of {own(', '.join(right))}",
             f"pass {own(', '.join(right))}", relaunched=reordered,
         )  # fmt: skip
-    if "A" in launch.arguments and "B" in launch.arguments:
+    of_a, of_b = (_place_of_matrix(launch, matrix) for matrix in ("A", "B"))
+    if of_a is not None and of_b is not None:
 
         def exchanged(given: Launch) -> Launch:
-            other = {"A": "B", "B": "A"}
-            swapped = [other.get(a, a) if isinstance(a, str) else a for a in given.arguments]
-            return dataclasses.replace(given, arguments=tuple(swapped))
+            arguments = list(given.arguments)
+            arguments[of_a], arguments[of_b] = arguments[of_b], arguments[of_a]
+            return dataclasses.replace(given, arguments=tuple(arguments))
 
         yield ProvenCause(
             "A and B are swapped where the kernel is launched", "pass A and B in the other order",
             relaunched=exchanged,
         )  # fmt: skip
+
+
+def _place_of_matrix(launch: Launch, matrix: str) -> int | None:
+    """Return the place of the argument that is a matrix, or a struct with it; None if there is none."""
+    for place, argument in enumerate(launch.arguments):
+        if matrix in (argument.members if isinstance(argument, StructValue) else (argument,)):
+            return place
+    return None
+
+
+def _members_of_structs(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield structs with another size for one member, and with two members exchanged."""
+    own = case.variant.method.with_own_sizes
+    declared = parameters_of(case.program.text, case.program.entry)
+    for place, (text, argument) in enumerate(
+        zip(case.variant.method.arguments, launch.arguments, strict=True)
+    ):
+        if not isinstance(argument, StructValue):
+            continue
+        names = split_at_commas(text.strip("{}"))
+        sizes = [at for at, name in enumerate(names) if name in SIZE_NAMES]
+        ways = [{one: names[other], other: names[one]} for one, other in itertools.combinations(sizes, 2)]
+        ways += [{at: role} for at, role in itertools.product(sizes, SIZE_NAMES) if role != names[at]]
+        for way in ways:
+            shown = ", ".join(names[at] for at in sizes)
+            right = ", ".join(way.get(at, names[at]) for at in sizes)
+
+            def given_members(given: Launch, place: int = place, way: Mapping[int, str] = way) -> Launch:
+                arguments, extents = list(given.arguments), dict(_sizes(given))
+                struct = arguments[place]
+                assert isinstance(struct, StructValue)  # noqa: S101 - as above
+                members = [extents[way[at]] if at in way else each for at, each in enumerate(struct.members)]
+                arguments[place] = dataclasses.replace(struct, members=tuple(members))
+                return dataclasses.replace(given, arguments=tuple(arguments))
+
+            yield ProvenCause(
+                f"“{declared[place]}” has wrong sizes where the kernel is launched: {own(shown)} instead of "
+                f"{own(right)}",
+                f"give it the sizes {own(right)}, in the order of its members", relaunched=given_members,
+            )  # fmt: skip
 
 
 def _places_of_sizes(case: Case, launch: Launch) -> tuple[int, ...]:

@@ -708,7 +708,10 @@ class _Changes:
                 mistake, rank = f"the condition has the wrong size, {name}", 3
             else:
                 mistake, rank = f"{WRONG_SIZE}, {name}", 2 if is_factor else 4
-            for other in self._sizes:
+            of = name.partition(".")[
+                0
+            ]  # first the sizes of the same matrix, such as `C.width` for `C.height`
+            for other in sorted(self._sizes, key=lambda size: size.partition(".")[0] != of):
                 if other != name:
                     yield self._change(site, _replaced(site.node, {node: other}), mistake, rank)
 

@@ -398,7 +398,9 @@ class LaunchRoles:
             evidence[in_kernel[used]].update(roles)
         for name, found in evidence.items():
             found.update(allocated.get(name, {}))
-            found.update(members.get(name, {}))
+            # `A.height` is the rows of A, even if the program gives it to the width of another struct.
+            own = roles_in_name(name, self.columns)
+            found.update(own if STRONG in own.values() else members.get(name, {}))
             named = Counter[str]()
             for each in (name, *self._other_names(name)):
                 named |= Counter(roles_in_name(each, self.columns))

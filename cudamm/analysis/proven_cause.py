@@ -36,6 +36,7 @@ from cudamm.kernels.method import SIZE_NAMES
 from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
 from cudamm.kernels.usual_sizes import are_square_only, fixed_extents
+from cudamm.source.c_definitions import source_file
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.changed_expression import KernelChange
 from cudamm.source.expression import MOST_THREADS, Expression, parse, split_at_commas
@@ -59,6 +60,7 @@ from cudamm.source.kernel_changes import (
     with_all_changes,
     with_change,
 )
+from cudamm.source.kernel_parameters import members_of_structs
 from cudamm.source.matrix_roles import roles_in_name
 from cudamm.source.parsed_source import device_variables
 from cudamm.source.register_tile_changes import TWO_PLACES
@@ -758,19 +760,23 @@ def _place_of_matrix(launch: Launch, matrix: str) -> int | None:
 
 
 def _members_of_structs(case: Case, launch: Launch) -> Iterator[ProvenCause]:
-    """Yield structs with another size for one member, and with two members exchanged."""
+    """Yield structs whose members get the sizes that their names say, such as N for the width of B."""
     own = case.variant.method.with_own_sizes
     declared = parameters_of(case.program.text, case.program.entry)
-    for place, (text, argument) in enumerate(
-        zip(case.variant.method.arguments, launch.arguments, strict=True)
-    ):
+    structs = members_of_structs(source_file(case.program.text))
+    texts = case.variant.method.arguments
+    for place, argument in enumerate(launch.arguments):
         if not isinstance(argument, StructValue):
             continue
-        names = split_at_commas(text.strip("{}"))
+        names = split_at_commas(texts[place].strip("{}"))
+        matrix = next((each for each in names if each in ("A", "B", "C")), "")
+        members = next((structs[word] for word in re.findall(r"\w+", declared[place]) if word in structs), ())
+        if not matrix or len(members) != len(names):
+            continue
+        said = [roles_in_name(f"{matrix}_{member}", launch.column_major) for member in members]
         sizes = [at for at, name in enumerate(names) if name in SIZE_NAMES]
-        ways = [{one: names[other], other: names[one]} for one, other in itertools.combinations(sizes, 2)]
-        ways += [{at: role} for at, role in itertools.product(sizes, SIZE_NAMES) if role != names[at]]
-        for way in ways:
+        way = {at: next(iter(said[at])) for at in sizes if said[at] and names[at] not in said[at]}
+        if way:
             shown = ", ".join(names[at] for at in sizes)
             right = ", ".join(way.get(at, names[at]) for at in sizes)
 

@@ -894,6 +894,10 @@ class _Changes:
                 new = f"{text_of(step)} * gridDim.{text_of(step)[-1]}"
                 mistake = "the step of the loop is that of one block, and all blocks take it"
                 yield self._change(_Site(step, update, "", "step"), new, mistake, 1)
+            if step is not None and text_of(step) in ("gridDim.x", "gridDim.y"):
+                new = f"{text_of(step)} * blockDim.{text_of(step)[-1]}"
+                mistake = "the step of the loop is the number of blocks, and each block has several threads"
+                yield self._change(_Site(step, update, "", "step"), new, mistake, 1)
             if step is not None and _sign(update) == "+=" and text_of(step) in self._tiles:
                 yield self._change(_Site(step, update, "", "step"), "1", "the loop has a wrong step", 2)
 

@@ -124,6 +124,8 @@ def method_value(call: Call) -> Value | None:
     match owner:
         case Module() if name == "get_function" and isinstance(first, KernelText):
             return Kernel(owner, str(first))
+        case Module(instances=(instance, *_)) if name == "get_function" and call.arguments:
+            return Kernel(owner, instance)  # the program chooses one of them by its types
         case Kernel() if name == "prepare":
             return owner
         case KernelText():

@@ -26,7 +26,7 @@ from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.source.c_definitions import lines_in_one_function
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
-from cudamm.source.kernel_changes import why_barrier_is_missed
+from cudamm.source.kernel_changes import why_barrier_is_missed, with_barriers
 
 Kind = Literal[
     "race",
@@ -66,6 +66,9 @@ WHOLE_VECTORS = "start each vector access at a multiple of its size, or access t
 
 VECTORS_IN_ROWS = f"{WHOLE_VECTORS}, only those within the matrix"
 """The cure of one that a row length causes: a row may end within the vector."""
+
+READ_FIRST = "read into a variable first, then __syncthreads(), then write, then __syncthreads() again"
+"""The cure of a statement in which each thread reads what another writes, for all threads of a block."""
 
 MOST_LINES = 4
 """Maximum number of lines in a message."""
@@ -564,10 +567,13 @@ def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, oth
             cure += f"; if the lines write two arrays, these overlap in {fault.array}"
         return _Lack(cure=cure)
     if write == read:
-        return _Lack(
-            "in one statement each thread reads what another writes",
-            "read into a variable first, then __syncthreads(), then write, then __syncthreads() again",
-        )
+        why, file = "in one statement each thread reads what another writes", watched.program.method.path.name
+        if fault.file == "" and with_barriers(
+            watched.program.text, file, [(write, read, True)], is_innermost=False
+        ):
+            cure = f"put __syncthreads() at the end of the loop's body, after line {write}, for all threads"
+            return _Lack(why, cure, True, "before reading", (write, read))
+        return _Lack(why, READ_FIRST)
     if fault.file == fault.other_file == "":
         write, read = lines_in_one_function(watched.program.method.source, write, read)
         writer, other = dataclasses.replace(writer, line=write), dataclasses.replace(other, line=read)
@@ -1002,6 +1008,9 @@ def _is_consequence(mistake: Mistake) -> bool:
 
 def without_cure(race: Mistake) -> Mistake:
     """Return a race as a fact, without the barrier that does not make the product right."""
+    after, before = race.barrier_lines
+    if after and after == before:
+        return dataclasses.replace(race, cure=READ_FIRST, needs_barrier=False)
     message = race.message.partition(f"{_NO_BARRIER}:")[0] + _NO_BARRIER * (f"{_NO_BARRIER}:" in race.message)
     return dataclasses.replace(race, message=message, cure="", needs_barrier=False)
 

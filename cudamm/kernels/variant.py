@@ -169,7 +169,11 @@ class Variant:
 
     def rounded_up(self, extents: Sequence[Expression], what: str = "their number") -> str:
         """Return how to round numbers of blocks up: as C++ if the launch is in host code."""
-        quotients = (re.search(rf"\b({_SIZES}) // (\w+|\([^()]*\))", extent.text) for extent in extents)
+        quotients = (
+            re.search(rf"\b({_SIZES}) // (\w+|\([^()]*\))", extent.text)
+            or re.fullmatch(r"[^MNK]*\b([MNK])\b[^MNK]* // (\w+)\)*", extent.text)  # (N + 7) // 16
+            for extent in extents
+        )
         found = list(dict.fromkeys(quotient.groups() for quotient in quotients if quotient))
         if not found:
             return "each number must be at least 1"

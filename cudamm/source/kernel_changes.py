@@ -336,9 +336,13 @@ def with_barriers(
         if is_next_iteration:
             loops = [n for n in first if n in second and n.type in ("for_statement", "while_statement")]
             body = loops[0].child_by_field_name("body") if loops else None
-            if body is None or body.type != "compound_statement":
+            if body is None:
                 return None
             place = body.end_byte - 1
+            if body.type != "compound_statement":  # one statement without braces
+                edits[body.start_byte, body.start_byte] = "{ "
+                edits[body.end_byte, body.end_byte] = " __syncthreads(); }"
+                continue
         else:
             inside = itertools.pairwise(second)
             here = [
@@ -598,17 +602,17 @@ class _Changes:
         return sorted(tiles, key=lambda name: self._distance(name, node))
 
     def _distance(self, name: str, node: Node) -> int:
-        """Return how many lines are between a place and the nearest other use of a name."""
-        row = node.start_point[0]
-        return min((abs(row - each) for each in self._rows_of[name] if each != row), default=row)
+        """Return how many bytes are between a place and the nearest use of another name."""
+        at = node.start_byte
+        return min((abs(at - each) for each in self._uses_of[name]), default=at)
 
     @functools.cached_property
-    def _rows_of(self) -> defaultdict[str, set[int]]:
-        """The rows in which each name is used."""
-        rows: defaultdict[str, set[int]] = defaultdict(set)
+    def _uses_of(self) -> defaultdict[str, list[int]]:
+        """The places in bytes in which each name is used."""
+        uses: defaultdict[str, list[int]] = defaultdict(list)
         for node in all_of(self._body, "identifier"):
-            rows[text_of(node)].add(node.start_point[0])
-        return rows
+            uses[text_of(node)].append(node.start_byte)
+        return uses
 
     def _loop_steps(self) -> Iterator[Node]:
         """Yield the step of each loop such as `for (…; …; t += TILE)`."""

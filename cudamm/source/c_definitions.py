@@ -88,6 +88,7 @@ class SourceFile:
         globals: the first value of each variable outside of functions that is no constant.
         types_of_globals: the types of all variables outside of functions.
         functions: the functions that the file defines, in order.
+        text: the source, with its comments.
     """
 
     tree: Node
@@ -97,6 +98,7 @@ class SourceFile:
     functions: tuple[Function, ...]
     globals: Mapping[str, Node | None] = field(default_factory=dict)
     types_of_globals: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
 
     def value_of(self, name: str) -> Node | None:
         """Return the value of a constant, or of a macro without parameters; None for other names."""
@@ -160,7 +162,7 @@ def source_file(source: str) -> SourceFile:
         name = key.rpartition("::")[2]
         if name in constants and text_of(constants[name]) != text_of(value):
             del constants[name]
-    return SourceFile(tree, macros, constants, scoped, functions, variables, types)
+    return SourceFile(tree, macros, constants, scoped, functions, variables, types, source)
 
 
 def scope_of(node: Node) -> str:

@@ -64,8 +64,8 @@ _WHOLE = re.compile(r"\b(int|unsigned|long|short|u?int\d+_t|size_t|ptrdiff_t)\b"
 _ARRAY_OF_SIZES = re.compile("shape|stride|dim|size", re.IGNORECASE)
 """What the name of an array of sizes, or of row lengths, contains."""
 
-_BY_COLUMN = re.compile(r"col(umn)?[-_ ]?major|cublas", re.IGNORECASE)
-"""What a program mentions that passes B and A on purpose, because its matrices lie column by column."""
+_BY_COLUMN = re.compile(r"col(umn)?[-_ ]?major", re.IGNORECASE)
+"""What a program mentions, perhaps in a comment, whose matrices lie column by column."""
 
 _OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular matrix"}
 """What kernels multiply that have certain words in their names."""
@@ -833,7 +833,7 @@ class LaunchRoles:
         }
         inputs = [self.letters[p.name] for p in self.parameters if self.letters.get(p.name) in ("A", "B")]
         is_by_mistake = inputs == ["B", "A"] and not self._are_in_order
-        if is_by_mistake and not _BY_COLUMN.search(text_of(self.file.tree)):
+        if is_by_mistake and not (self._says_by_column or "cublas" in text_of(self.file.tree).lower()):
             pass  # swapped by mistake: row by row, B·A has the indices that A·B has column by column
         elif len(of_fragments) == 3:
             self.columns = frozenset(letter for letter, is_by_column in of_fragments.items() if is_by_column)
@@ -844,9 +844,14 @@ class LaunchRoles:
                 )
             self.columns = frozenset("ABC")
         elif is_transposed_b(a, b, c):
-            raise UnknownLaunch(
-                f"{self.kernel.name} has A and C by column, and B by row: say so with --layout"
-            )
+            of_columns = {size for varying, size in body.checks() if varying and varying <= c.multiplied}
+            is_on_purpose = any(size in of_columns for size, _ in b.strides.most_common(1))
+            if is_on_purpose or not self._says_by_column:
+                raise UnknownLaunch(
+                    f"{self.kernel.name} has A and C by column, and B by row: say so with --layout "
+                    "A=column,C=column; if B is by column too, its index has row and column exchanged"
+                )
+            self.columns = frozenset("ABC")  # as a comment says, and B's index is a mistake
         else:
             passed = {letter: first_name(self.passed(name)) for name, letter in self.letters.items()}
             at = self.statement.node
@@ -857,6 +862,10 @@ class LaunchRoles:
             if not by_column:
                 self.columns |= self._stored_across()
         return evidence_in(body, uses, self.columns)
+
+    @property
+    def _says_by_column(self) -> bool:
+        return _BY_COLUMN.search(self.file.text) is not None
 
     def _stored_across(self) -> set[str]:
         """Return A or B if it has the shape of the transpose of what the kernel reads, and the other fits."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cudamm.benchmark.result import Result, Status, are_comparable, share_of_cublas, yardsticks_of
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
-from cudamm.execution.case import FIRST_LAUNCH_ONLY, ORDER_MATTERS, ORDER_SEEN
+from cudamm.execution.case import FIRST_LAUNCH_ONLY, ORDER_MATTERS, ORDER_SEEN, RIGHT_AT_FIRST
 from cudamm.kernels.input_kinds import AnyKind, unusual_inputs
 from cudamm.output.best_row import best_candidates, best_of_several, best_row, speed_order
 from cudamm.output.number_format import parameters, rate_unit, variant
@@ -518,7 +518,12 @@ def _common_reason(results: Sequence[Result]) -> str:
 
 
 def _vagueness(result: Result) -> int:
-    """Return 0 if the cause is known, 1 if only its kind is, and 2 if nothing is."""
+    """Return 0 if the cause is known, 1 if only its kind is, and 2 if nothing is.
+
+    If only later inputs show the mistake, at a padded size, its cause is less sure than that at other sizes.
+    """
+    if _reason(result).startswith(RIGHT_AT_FIRST):
+        return 1
     return (not result.verdict.cause) * 2 or int(result.verdict.cause in (ORDER_MATTERS, ORDER_SEEN))
 
 

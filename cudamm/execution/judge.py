@@ -347,8 +347,12 @@ def describe_wrong(
     ):
         return f"{text}, {UNSET_LOCAL}"
     for name, guard in guards_of(product).items():
-        if is_filled_with(product, guard).any() or _holds_guard_of_inputs(product, name, problem):
+        if is_filled_with(product, guard)[row, column]:
             return text + f", read from beyond the edge of {name}"
+    for name, guard in guards_of(product).items():
+        if is_filled_with(product, guard).any() or _holds_guard_of_inputs(product, name, problem):
+            others = " some elements" if count > 1 else ""
+            return text + f",{others} read from beyond the edge of {name}"
     # Fewer bits make one NaN of all others, those of the guards too.
     if not (problem.element.is_integer or problem.element.is_narrow) and np.isnan(product).any():
         return f"{text}, {COMPUTED_NAN}"

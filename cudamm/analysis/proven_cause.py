@@ -209,7 +209,7 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             of_usual = of_usual or _of_declarations(whole, types)
             numbers = changes_of_numbers(source.text, fixed_extents(case.variant).values())
             of_usual = of_usual or _of_declarations(whole, numbers)
-            of_usual = of_usual or _of_declarations(whole, changes_of_macros(case.program.text))
+            of_usual = of_usual or _of_declarations(whole, changes_of_macros(source.text, source.entry))
             of_usual = of_usual or _of_text(whole)
             if not any(fault.kind == "misaligned" for fault in _faults(whole) or ()):  # else any row may do
                 of_usual = of_usual or _of_declarations(whole, changes_of_extents(case.program.text))

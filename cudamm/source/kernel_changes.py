@@ -166,15 +166,31 @@ def axes_of_threads(text: str, entry: str) -> set[str]:
     return set(re.findall(r"\bthreadIdx\s*\.\s*([xyz])\b", code))
 
 
-def changes_of_macros(text: str) -> Iterator[KernelChange]:
-    """Yield each macro with parentheses around its value and its parameters, if it lacks any.
+def changes_of_macros(text: str, entry: str) -> Iterator[KernelChange]:
+    """Yield each macro with the parentheses that it lacks, and each index in one with another row length.
 
     A macro cannot choose among changes, so each of these is tried in a program of its own.
     """
+    kernel = next(iter(_functions_of(text, entry)), None)
+    sizes = [
+        name
+        for name, parameter in zip(kernel.parameter_names, kernel.parameters, strict=True)
+        if not any(all_of(parameter, "pointer_declarator", "array_declarator"))
+    ] if kernel else []  # fmt: skip
     for node in all_of(parsed(text), "preproc_def", "preproc_function_def"):
         value, name = node.child_by_field_name("value"), text_of(node.child_by_field_name("name"))
         parameters, old = text_of(node.child_by_field_name("parameters")), text_of(value).strip()
-        if value is None or not _ARITHMETIC.fullmatch(old):
+        if value is None:
+            continue
+        for size, other in itertools.permutations(sizes if "[" in old else (), 2):
+            if re.search(rf"\b{size}\b", old):
+                new = re.sub(rf"\b{size}\b", other, old)
+                yield KernelChange(
+                    f"wrong row length in the macro {name}: {old} instead of {new}",
+                    f"write #define {name}{parameters} {new}", "", *file_and_line_of(node),
+                    ((value.start_byte, value.end_byte, new),), 0,
+                )  # fmt: skip
+        if not _ARITHMETIC.fullmatch(old):
             continue
         names = "|".join(re.findall(r"\w+", parameters)) or r"(?!)"
         new = re.sub(rf"(?<![\w.])({names})\b", r"(\1)", old)
@@ -1459,6 +1475,12 @@ class _Changes:
                 new = _replaced(site.node, {node: other})
                 yield self._change(site, new, f"the wrong extent of the block is used, {name}", 1)
 
+    def _counts_size(self, counter: str) -> bool:
+        """Return whether a loop counts a variable up to a size, and not along a thread's own tile."""
+        loops = (loop.child_by_field_name("condition") for loop in all_of(self._body, "for_statement"))
+        conditions = [{*map(text_of, all_of(node, "identifier"))} for node in loops if node]
+        return any(counter in names and names & {*self._sizes} for names in conditions)
+
     def _with_counter(self, site: _Site) -> Iterator[KernelChange]:
         """Yield `(p + ty + i) * N + x` for `(p + ty) * N + x` if a loop around it counts `i`."""
         if not site.array and site.kind != "value":
@@ -1472,8 +1494,9 @@ class _Changes:
             for side in (product.child_by_field_name("left"), product.child_by_field_name("right"))
             if _sign(product) == "*" and side is not None and side.type == "parenthesized_expression"
         ]
-        for counter in _counters_at(site.node)[:-1]:  # all but the outermost
-            if counter in names:
+        *inner, outermost = _counters_at(site.node) or [""]
+        for counter in (*inner, outermost):
+            if counter in names or not counter or (counter == outermost and self._counts_size(counter)):
                 continue
             steps = [counter, *(f"{counter} * {tile}" for tile in self._tiles_at(site.node))]
             mistake = f"the index lacks {counter}, which a loop around it counts"

@@ -234,7 +234,7 @@ def test_a_transposed_operand_is_reported(reason: Kernel) -> None:
 def test_one_term_too_many_is_reported(reason: Kernel) -> None:
     message = reason(broken("coalesced", "k < K; ++k", "k <= K; ++k"), "12x10x7")
     assert "120 of 120 elements wrong, first C[0][0]" in message
-    assert "read from beyond the edge of A" in message
+    assert "read from beyond the edge of B" in message
 
 
 def test_one_term_too_few_is_reported(reason: Kernel) -> None:

@@ -708,6 +708,12 @@ def _instantiated(path: Path, code: str, entry: str) -> str:
     found = instantiations(code, function_of(entry))
     if found is None or "<" in entry:
         return entry
+    accessor = re.search(rf"\b{function_of(entry)}\s*\([^)]*?(?:\w+::)*(\w*TensorAccessor\w*)", code)
+    if accessor:
+        raise UsageError(
+            f"{path}: {entry} takes {accessor[1]}, which cudamm cannot make: take a pointer and sizes, as in "
+            "a.data_ptr<float>(), a.size(0)"
+        )
     given, others = found
     if len(given) == 1 and not others:
         return f"{entry}<{given[0]}>"

@@ -703,17 +703,18 @@ def _instantiated(path: Path, code: str, entry: str) -> str:
     """Return the name of a kernel with its template arguments.
 
     Raises:
-        UsageError: there are none, and the file does not give the kernel the same ones everywhere.
+        UsageError: there are none, and the file does not give the kernel the same ones everywhere; or the
+            kernel takes accessors of tensors.
     """
-    found = instantiations(code, function_of(entry))
-    if found is None or "<" in entry:
-        return entry
     accessor = re.search(rf"\b{function_of(entry)}\s*\([^)]*?(?:\w+::)*(\w*TensorAccessor\w*)", code)
     if accessor:
         raise UsageError(
             f"{path}: {entry} takes {accessor[1]}, which cudamm cannot make: take a pointer and sizes, as in "
             "a.data_ptr<float>(), a.size(0)"
         )
+    found = instantiations(code, function_of(entry))
+    if found is None or "<" in entry:
+        return entry
     given, others = found
     if len(given) == 1 and not others:
         return f"{entry}<{given[0]}>"

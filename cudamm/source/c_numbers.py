@@ -26,7 +26,7 @@ from cudamm.source.c_definitions import (
     without_casts,
 )
 from cudamm.source.expression import evaluated, parse
-from cudamm.source.parsed_source import all_of, parsed_expression, text_of
+from cudamm.source.parsed_source import all_of, declared_name, is_inside, parsed_expression, text_of
 
 MOST_LEVELS = 60
 """Nesting of expressions, and of names that stand for others, that is followed."""
@@ -154,9 +154,38 @@ class Translation:
             case "call_expression":
                 return self._call(node)
             case "sizeof_expression":
+                array = self._size_of_array(node.child_by_field_name("value"))
+                if array is not None:
+                    return array
                 known = str(size_of_type(text_of(node)) or "") if self.has_bytes else "sizeof(element)"
                 return Number(known) if known else None
         return None
+
+    def _size_of_array(self, node: Node | None) -> Number | None:
+        """Return `(H * D * sizeof(element))` for `a` of `sizeof(a)` after `float a[H][D]`; None for others."""
+        name = text_of(without_casts(node)) if node else ""
+        if self.function is None or not name.isidentifier():
+            return None
+        is_local = name in self.function.types
+        arrays = all_of(self.function.node if is_local else self.file.tree, "array_declarator")
+        of_name = (each for each in arrays if declared_name(each) == name)
+        inside = [] if is_local else [function.node for function in self.file.functions]
+        declarator = next((d for d in of_name if not any(is_inside(d, body) for body in inside)), None)
+        extents: list[Number] = []
+        while declarator is not None and declarator.type == "array_declarator":
+            extent = self.of(declarator.child_by_field_name("size"))
+            if extent is None:
+                return None
+            extents.insert(0, extent)
+            outer, declarator = declarator, declarator.child_by_field_name("declarator")
+        if not extents or declarator is None or declarator.type != "identifier":
+            return None
+        while outer.parent and outer.type not in ("declaration", "parameter_declaration"):
+            outer = outer.parent
+        size = BYTES.get(text_of(outer.child_by_field_name("type")), 0) if self.has_bytes else 0
+        unit = (str(size) if size else "") if self.has_bytes else "sizeof(element)"
+        is_array = outer.type == "declaration" and unit
+        return Number(f"({' * '.join([*(e.text for e in extents), unit])})") if is_array else None
 
     def _same_type(self, one: str, other: str) -> Number | None:
         """Return whether two types are the same, by their sizes if one is the type of the elements."""

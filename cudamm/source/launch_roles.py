@@ -377,6 +377,10 @@ class LaunchRoles:
             for name, role in of_grid.items()
             if role and name not in names and (name in of_extents or not self.own_size(name))
         }
+        values = {self.own_size(name) for name in names}
+        if len(names) == 2 and None not in values:  # sizes of different values are not made equal
+            in_grid = {n: r for n, r in self._names_of_grid(constants(self.file)).items() if r}
+            unnamed |= {n: r for n, r in in_grid.items() if self.own_size(n) not in {None, *values}}
         names |= dict.fromkeys(unnamed)
         in_all = {name for name, matrices in self._allocated_for.items() if matrices == set("ABC")}
         in_all -= {*passed.values(), *of_grid}
@@ -509,10 +513,13 @@ class LaunchRoles:
         found["K"] |= {values[name] for name in ends & values.keys()}
         return found
 
-    def _names_of_grid(self) -> dict[str, str]:
+    def _names_of_grid(self, constant: Collection[str] = ()) -> dict[str, str]:
         """Return the names in the grid's extents along x and y.
 
         With the only name of a quotient stands the role that the extent's axis gives to it.
+
+        Args:
+            constant: the constants of the file that are of interest.
         """
         if not self.statement.configuration:
             return {}
@@ -520,7 +527,7 @@ class LaunchRoles:
         extents = at_launch.extents(self.statement.configuration[0]) or ()
         of_block = at_launch.extents(self.statement.configuration[1]) or ()
         in_block = self.names_of_block().union(*(parse(extent.text).names for extent in of_block))
-        known = in_block | constants(self.file).keys()
+        known = in_block | constants(self.file).keys() - {*constant}
         found: dict[str, str] = {}
         for role, extent in zip(self.roles_of_axes(), extents, strict=False):
             # A divisor such as `rows_each` is a number of elements of a block, whatever its name says.

@@ -162,7 +162,7 @@ class Translation:
         return None
 
     def _size_of_array(self, node: Node | None) -> Number | None:
-        """Return `(H * D * sizeof(element))` for `a` of `sizeof(a)` after `float a[H][D]`; None for others."""
+        """Return `(H * D * sizeof(element))` for `sizeof(a)` after `float a[H][D]`; None for others."""
         name = text_of(without_casts(node)) if node else ""
         if self.function is None or not name.isidentifier():
             return None
@@ -234,7 +234,7 @@ class Translation:
         """Return the extents that an expression of type dim3 or int has; None if they are not arithmetic."""
         node = without_casts(node)
         whole = text_of(node.child_by_field_name("argument")) if node.type == "field_expression" else ""
-        if whole and self.function and self.function.has_extents(whole):  # `block.x`
+        if whole and self._has_extents(whole):  # `block.x`
             number = self.of(node)
             return [number] if number else None
         if node.type in ("identifier", "field_expression") and self.function:
@@ -314,14 +314,16 @@ class Translation:
             text_of(node.child_by_field_name("field")),
         )
         name = flat_name(node)
-        if (
-            name in self.kept
-            or axis not in ("x", "y", "z")
-            or not (self.function and self.function.has_extents(variable))
-        ):
+        if name in self.kept or axis not in ("x", "y", "z") or not self._has_extents(variable):
             return self._name(name)
         found = self._extents_of_variable(variable)
         return (*found, Number("1"), Number("1"))["xyz".index(axis)] if found else None
+
+    def _has_extents(self, name: str) -> bool:
+        """Return whether a name is a dim3: a variable of the function, or one that no function changes."""
+        function = self.function
+        is_local = function is not None and name in (*function.first_values, *function.parameter_names)
+        return bool(function and function.has_extents(name)) or (not is_local and name in self.file.constants)
 
     def _is_real(self, name: str) -> bool:
         """Return whether a variable of the function is declared as float or double."""

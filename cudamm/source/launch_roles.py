@@ -16,7 +16,14 @@ from cudamm.source.c_definitions import Function, SourceFile, flat_name
 from cudamm.source.c_numbers import BYTES, Translation, constant_values, constants, renamed
 from cudamm.source.expression import SCRATCH, evaluated, parse
 from cudamm.source.extra_pointers import only_written
-from cudamm.source.host_code import LaunchStatement, allocations, first_name, multiplies_by_rows, size_name
+from cudamm.source.host_code import (
+    LaunchStatement,
+    allocations,
+    first_name,
+    multiplies_by_rows,
+    name_here,
+    size_name,
+)
 from cudamm.source.kernel_body import KernelBody, MatrixUse
 from cudamm.source.kernel_parameters import KernelParameter, kernel_parameters
 from cudamm.source.matrix_roles import (
@@ -1024,11 +1031,7 @@ class LaunchRoles:
         """Return the launching function's name for what a calling function calls `name`; empty for none."""
         if name in constants(self.file):
             return name
-        for parameter in self.function.parameter_names:
-            for function, argument in callers_of(self.file, self.function, parameter):
-                if function is caller and size_name(caller, argument) == name:
-                    return parameter
-        return ""
+        return name_here(self.file, self.function, name, caller)
 
     @property
     def translation(self) -> Translation:

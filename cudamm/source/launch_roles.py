@@ -618,6 +618,15 @@ class LaunchRoles:
             in_grid = self._names_of_grid(kept=frozenset(used)).keys() & used - wholes
             self.same_part |= dict.fromkeys(in_grid - {*given.values()}, part)
             self.same_part |= {text.text: part} if text and wholes & parse(text.text).names else {}
+        variables = frozenset(self.function.first_values) - {*given.values()}
+        for rows in () if self.partial else (n for n, r in self._names_of_grid(kept=variables).items() if r):
+            for whole in self._computed_from(rows, self.function.first_values.get(rows)) & {*given.values()}:
+                own = [own_value(self.file, self.function, name) or 0 for name in (rows, whole)]
+                if rows in variables and 0 < own[0] < own[1]:
+                    part = f"each launch multiplies a part of the matrices, with a grid for {rows}"
+                    raise UnknownLaunch(
+                        f"{part}, and {self.kernel.name} gets {whole}; pass {rows} for {whole}"
+                    )
 
     def _computed_from(self, name: str, node: Node | None) -> set[str]:
         """Return the names that a variable's values, or an expression, are computed from."""

@@ -455,7 +455,7 @@ class _Launch:
             yield f"the {where} not checked: cudamm passes the beginning of each matrix"
         for part in dict.fromkeys(self.found.partial.values()):
             wholes = _listed(sorted(whole for whole, of in self.found.wholes.items() if of == part))
-            yield f"each launch was tried as a product of its own, with a part of {wholes}"
+            yield f"other parts of {wholes} were not launched: one part is multiplied as a product of its own"
 
     def _passed_matrices(self) -> Iterator[tuple[str, Node]]:
         """Yield the parameters A, B and C, with what the launch passes for them."""

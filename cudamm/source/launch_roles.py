@@ -593,6 +593,9 @@ class LaunchRoles:
         output = next((name for name, letter in self.letters.items() if letter == "C"), "")
         if not output or not any(map(self._place_inside, self._all_passed(output))):
             return
+        inside = [place for name in self.letters if (place := self.begins_inside(name))]
+        terms = {text_of(term) for place in inside for term in all_of(place, "binary_expression")}
+        terms = terms.union(*(self._computed_from("", place) for place in inside))
         sizes = [p.name for p in self.parameters if p.is_whole_number and not p.is_scale]
         given = {name: size_name(self.function, self.passed(name)) for name in sizes}
         in_memory = {
@@ -609,7 +612,12 @@ class LaunchRoles:
             node = self.function.first_values.get(name) if name else self.passed(parameter)
             used = self._computed_from(name, node)
             wholes = used & in_memory - {*given.values()} - self.names_of_block()
-            if not wholes or {*given.values()} & in_memory & used or (not name and "min" in text_of(node)):
+            in_kernel = {*given.values()} & in_memory & used
+            if in_kernel and ({name, text_of(node)} | used - {*given.values()}) & terms:
+                both = f"{self.kernel.name} gets {name or text_of(node)} and {min(in_kernel)}"
+                cure = "pass --args with one size for both"
+                raise UnknownLaunch(f"each launch multiplies a part of the matrices, and {both}; {cure}")
+            if not wholes or in_kernel or (not name and "min" in text_of(node)):
                 continue
             part = name or f"{parameter}_passed"
             self.partial[parameter] = part
@@ -618,20 +626,21 @@ class LaunchRoles:
             in_grid = self._names_of_grid(kept=frozenset(used)).keys() & used - wholes
             self.same_part |= dict.fromkeys(in_grid - {*given.values()}, part)
             self.same_part |= {text.text: part} if text and wholes & parse(text.text).names else {}
-        variables = frozenset(self.function.first_values) - {*given.values()}
-        for rows in () if self.partial else (n for n, r in self._names_of_grid(kept=variables).items() if r):
+        variables = frozenset(self.function.first_values) & terms - {*given.values()}
+        for rows in () if self.partial else variables & self._names_of_grid(kept=variables).keys():
             for whole in self._computed_from(rows, self.function.first_values.get(rows)) & {*given.values()}:
                 own = [own_value(self.file, self.function, name) or 0 for name in (rows, whole)]
-                if rows in variables and 0 < own[0] < own[1]:
-                    part = f"each launch multiplies a part of the matrices, with a grid for {rows}"
-                    raise UnknownLaunch(
-                        f"{part}, and {self.kernel.name} gets {whole}; pass {rows} for {whole}"
-                    )
+                if 0 < own[0] < own[1]:
+                    grid = f"with a grid for {rows}, and {self.kernel.name} gets {whole}"
+                    cure = "pass --args as for a product of one part"
+                    raise UnknownLaunch(f"each launch multiplies a part of the matrices, {grid}; {cure}")
 
     def _computed_from(self, name: str, node: Node | None) -> set[str]:
         """Return the names that a variable's values, or an expression, are computed from."""
         found, unread = set[str](), [node] if node else []
-        unread += self._assigned(name)
+        for change in all_of(self.function.node, "assignment_expression"):
+            target, value = (change.child_by_field_name(side) for side in ("left", "right"))
+            unread += [value] if name and value and text_of(target) == name else []
         while unread:
             for each in map(text_of, all_of(unread.pop(), "identifier")):
                 if each not in found and each != name:
@@ -639,14 +648,6 @@ class LaunchRoles:
                     value = self.function.first_values.get(each)
                     unread += [value] if value else []
         return found
-
-    def _assigned(self, name: str) -> list[Node]:
-        """Return all that the function assigns to a variable."""
-        nodes = all_of(self.function.node, "assignment_expression", "init_declarator")
-        sides = [
-            (first_name(n.child_by_field_name("left") or n), n.child_by_field_name("right")) for n in nodes
-        ] if name else []  # fmt: skip
-        return [value for target, value in sides if value and target == name]
 
     def _array(self, parameter: str) -> str:
         """Return the array that is passed, or in which a passed pointer `A + first * K` begins."""

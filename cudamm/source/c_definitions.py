@@ -158,6 +158,12 @@ def source_file(source: str) -> SourceFile:
                 name = declared_name(declarator)
                 variables.setdefault(name, values.get(name))
                 types.setdefault(name, text_of(node.child_by_field_name("type")))
+    for node in all_of(tree, "field_initializer"):  # of a dim3: `Multiplier() : block(16, 16) {}`
+        name, given = text_of(node.named_children[0]), node.named_children[1:]
+        is_dim3 = re.search(rf"\bdim3\s+(?:\w+\s*,\s*)*{name}\b", text_of(tree))
+        if given and is_dim3 and not re.search(rf"\b{name}(\s*\.\s*[xyz])?\s*=(?!=)", text_of(tree)):
+            constants.setdefault(name, given[0])
+            scoped.setdefault(f"{scope_of(node) or node.start_byte}::{name}", given[0])
     for key, value in scoped.items():
         name = key.rpartition("::")[2]
         if name in constants and text_of(constants[name]) != text_of(value):
@@ -173,6 +179,13 @@ def scope_of(node: Node) -> str:
             return text_of(around.child_by_field_name("name"))
         around = around.parent
     return ""
+
+
+def class_of(function: Function) -> str:
+    """Return the name of the class whose method a function is; empty for other functions."""
+    declarator = text_of(function.node.child_by_field_name("declarator"))
+    qualified = re.match(r"[*&\s]*(?:\w+\s*::\s*)*?(\w+)\s*(?:<[^<>]*>)?\s*::\s*[~\w]+[^\w:]*\(", declarator)
+    return qualified[1] if qualified else scope_of(function.node)
 
 
 def initialised(declaration: Node) -> list[tuple[str, Node]]:

@@ -26,7 +26,7 @@ from cudamm.source.c_definitions import (
     without_casts,
 )
 from cudamm.source.expression import evaluated, parse
-from cudamm.source.parsed_source import all_of, parsed_expression, text_of
+from cudamm.source.parsed_source import all_of, declared_name, is_inside, parsed_expression, text_of
 
 MOST_LEVELS = 60
 """Nesting of expressions, and of names that stand for others, that is followed."""
@@ -154,9 +154,38 @@ class Translation:
             case "call_expression":
                 return self._call(node)
             case "sizeof_expression":
+                array = self._size_of_array(node.child_by_field_name("value"))
+                if array is not None:
+                    return array
                 known = str(size_of_type(text_of(node)) or "") if self.has_bytes else "sizeof(element)"
                 return Number(known) if known else None
         return None
+
+    def _size_of_array(self, node: Node | None) -> Number | None:
+        """Return `(H * D * sizeof(element))` for `sizeof(a)` after `float a[H][D]`; None for others."""
+        name = text_of(without_casts(node)) if node else ""
+        if self.function is None or not name.isidentifier():
+            return None
+        is_local = name in self.function.types
+        arrays = all_of(self.function.node if is_local else self.file.tree, "array_declarator")
+        of_name = (each for each in arrays if declared_name(each) == name)
+        inside = [] if is_local else [function.node for function in self.file.functions]
+        declarator = next((d for d in of_name if not any(is_inside(d, body) for body in inside)), None)
+        extents: list[Number] = []
+        while declarator is not None and declarator.type == "array_declarator":
+            extent = self.of(declarator.child_by_field_name("size"))
+            if extent is None:
+                return None
+            extents.insert(0, extent)
+            outer, declarator = declarator, declarator.child_by_field_name("declarator")
+        if not extents or declarator is None or declarator.type != "identifier":
+            return None
+        while outer.parent and outer.type not in ("declaration", "parameter_declaration"):
+            outer = outer.parent
+        size = BYTES.get(text_of(outer.child_by_field_name("type")), 0) if self.has_bytes else 0
+        unit = (str(size) if size else "") if self.has_bytes else "sizeof(element)"
+        is_array = outer.type == "declaration" and unit
+        return Number(f"({' * '.join([*(e.text for e in extents), unit])})") if is_array else None
 
     def _same_type(self, one: str, other: str) -> Number | None:
         """Return whether two types are the same, by their sizes if one is the type of the elements."""
@@ -205,7 +234,7 @@ class Translation:
         """Return the extents that an expression of type dim3 or int has; None if they are not arithmetic."""
         node = without_casts(node)
         whole = text_of(node.child_by_field_name("argument")) if node.type == "field_expression" else ""
-        if whole and self.function and self.function.has_extents(whole):  # `block.x`
+        if whole and self._has_extents(whole):  # `block.x`
             number = self.of(node)
             return [number] if number else None
         if node.type in ("identifier", "field_expression") and self.function:
@@ -285,14 +314,16 @@ class Translation:
             text_of(node.child_by_field_name("field")),
         )
         name = flat_name(node)
-        if (
-            name in self.kept
-            or axis not in ("x", "y", "z")
-            or not (self.function and self.function.has_extents(variable))
-        ):
+        if name in self.kept or axis not in ("x", "y", "z") or not self._has_extents(variable):
             return self._name(name)
         found = self._extents_of_variable(variable)
         return (*found, Number("1"), Number("1"))["xyz".index(axis)] if found else None
+
+    def _has_extents(self, name: str) -> bool:
+        """Return whether a name is a dim3: a variable of the function, or one that no function changes."""
+        function = self.function
+        is_local = function is not None and name in (*function.first_values, *function.parameter_names)
+        return bool(function and function.has_extents(name)) or (not is_local and name in self.file.constants)
 
     def _is_real(self, name: str) -> bool:
         """Return whether a variable of the function is declared as float or double."""

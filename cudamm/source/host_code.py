@@ -11,6 +11,7 @@ from tree_sitter import Node
 from cudamm.source.c_definitions import (
     Function,
     SourceFile,
+    class_of,
     flat_name,
     is_getter,
     without_casts,
@@ -241,8 +242,12 @@ def multiplies_by_rows(file: SourceFile) -> bool:
 
 
 def first_name(node: Node) -> str:
-    """Return the first name in an expression: `buffer` for `buffer.data()`; empty if it has none."""
-    return next((text_of(name) for name in all_of(node, "identifier")), "")
+    """Return the first name in an expression: `buffer` for `buffer.data()`; empty if it has none.
+
+    Of a member `this->buffer` it is the member's.
+    """
+    names = ("identifier", "field_identifier") if "this->" in text_of(node) else ("identifier",)
+    return next((text_of(name) for name in all_of(node, *names)), "")
 
 
 def size_name(function: Function, node: Node) -> str:
@@ -263,14 +268,15 @@ def allocations(
 ) -> Iterator[tuple[Function, Node]]:
     """Yield each expression for the size of the memory that a variable points to, with its function.
 
-    They are arguments of `cudaMalloc`, and of constructors such as `Buffer<float> name(rows * columns)`.
+    They are arguments of `cudaMalloc`, and of constructors such as `Buffer<float> name(rows * columns)`. The
+    memory of a member may be allocated by another method of its class.
     """
     for call in all_of(function.node, "call_expression"):
         called = text_of(call.child_by_field_name("function")).partition("<")[0]
         given = call.child_by_field_name("arguments")
         if called in _ALLOCATIONS and given and given.named_child_count >= 2:
             pointer, size, *others = given.named_children
-            if name in [text_of(node) for node in all_of(pointer, "identifier")]:
+            if name in (first_name(pointer), *map(text_of, all_of(pointer, "identifier"))):
                 sizes = others if called == "cudaMallocPitch" else [size]
                 yield from ((function, size) for size in sizes)
     value = function.first_values.get(name)
@@ -282,3 +288,34 @@ def allocations(
             yield from ((function, part) for part in (given.named_children if given else ()))
     for caller, argument in callers_of(file, function, name) if levels else ():
         yield from allocations(file, caller, first_name(argument), levels - 1)
+    own_class = (
+        class_of(function) if levels and name not in function.types and name not in file.globals else ""
+    )
+    for method in file.functions if own_class and name else ():
+        if class_of(method) == own_class and method.node != function.node and name not in method.types:
+            yield from allocations(file, method, name, 0)
+
+
+def name_here(file: SourceFile, function: Function, name: str, other: Function) -> str:
+    """Return a function's name for what a caller, or another method of its class, calls `name`; or empty.
+
+    A parameter of the other method is the member that has its value.
+    """
+    for parameter in function.parameter_names:
+        for caller, argument in callers_of(file, function, parameter):
+            if caller is other and size_name(caller, argument) == name:
+                return parameter
+    if not class_of(function) or class_of(function) != class_of(other):
+        return ""
+    members = [name.removeprefix("this_")] if name not in other.types else []
+    given = [(flat_name(each.named_children[0]), each.named_children[-1].named_children)
+             for each in all_of(other.node, "field_initializer")]  # fmt: skip
+    given += [(member, [value]) for member, value in other.first_values.items()]
+    members += [
+        member.removeprefix("this_")
+        for member, values in given
+        if name in other.parameter_names and [text_of(value) for value in values] == [name]
+    ]
+    member = next(iter(members), "")
+    is_by_this = member and re.search(rf"(?<!->)(?<!\.)\b{member}\b", text_of(function.node)) is None
+    return f"this_{member}" if is_by_this else member

@@ -12,11 +12,18 @@ from itertools import combinations
 from tree_sitter import Node
 
 from cudamm.source.around_launch import is_transposed
-from cudamm.source.c_definitions import Function, SourceFile, flat_name
+from cudamm.source.c_definitions import Function, SourceFile, flat_name, without_casts
 from cudamm.source.c_numbers import BYTES, Translation, constant_values, constants, renamed
 from cudamm.source.expression import SCRATCH, evaluated, parse
 from cudamm.source.extra_pointers import only_written
-from cudamm.source.host_code import LaunchStatement, allocations, first_name, multiplies_by_rows, size_name
+from cudamm.source.host_code import (
+    LaunchStatement,
+    allocations,
+    first_name,
+    multiplies_by_rows,
+    name_here,
+    size_name,
+)
 from cudamm.source.kernel_body import KernelBody, MatrixUse
 from cudamm.source.kernel_parameters import KernelParameter, kernel_parameters
 from cudamm.source.matrix_roles import (
@@ -97,6 +104,10 @@ class LaunchRoles:
         divisors: the 4 of `K / 4`, by the kernel's parameter that is a size divided by it.
         parts: the same by the host function's name, if its callers divide the size.
         swapped: what is passed for A and for B, in the wrong order; empty if it is in the right one.
+        partial: the size that a launch of some rows gets, by the kernel's parameter: `chunk` of `M / 4`.
+        wholes: the same by the names of the whole matrices' sizes, which the kernel does not get: M.
+        same_part: the same by other names for it in the grid, such as `most` of `min(most, M - first)`, and
+            by its expressions, such as `(M // 4)`.
     """
 
     def __init__(self, file: SourceFile, statement: LaunchStatement, kernel: Function) -> None:
@@ -116,6 +127,9 @@ class LaunchRoles:
         self.divisors: dict[str, str] = {}
         self.parts: dict[str, str] = {}
         self.swapped: tuple[str, ...] = ()  # two names
+        self.partial: dict[str, str] = {}
+        self.wholes: dict[str, str] = {}
+        self.same_part: dict[str, str] = {}
         self._are_named = False  # the matrices, by what is passed or by the parameters
         self._are_in_order = False  # A has the rows of C, and lies row by row, as its shape says
         self._by_memory: set[str] = set()  # the sizes whose roles are proven by the memory of A, B and C
@@ -328,10 +342,15 @@ class LaunchRoles:
     def _find_sizes(self) -> None:
         """Find which names of the host code, and which constants of the file, are M, N and K."""
         passed: dict[str, str] = {}  # the name in the host code for a parameter that may be a size
+        self._find_parts()
         for parameter in self.parameters:
             if parameter.is_whole_number and not parameter.is_scale:
                 name = size_name(self.function, self.passed(parameter.name))
                 if parameter.name in self.tile_widths or self._is_edge_of_blocks(parameter.name):
+                    continue
+                if parameter.name in self.partial:
+                    passed[parameter.name] = self.partial[parameter.name]
+                    self.literal_sizes |= {} if name else {parameter.name: passed[parameter.name]}
                     continue
                 whole = self._divided_size(parameter.name, name)
                 if whole:
@@ -369,7 +388,8 @@ class LaunchRoles:
         of_result = self._varying_in_result()
         in_block -= {passed[size] for of, size in self.body(passed).checks() if of and of <= of_result}
         names = {name: None for name in names if name not in in_block} or names
-        of_grid = self._names_of_grid()
+        of_parts = self.wholes.keys() | self.same_part.keys()
+        of_grid = {name: role for name, role in self._names_of_grid().items() if name not in of_parts}
         names |= {name: None for name in of_grid if roles_in_name(name) and not self._is_tile(name)}
         of_extents = self._members_of_extents()
         unnamed = {
@@ -377,6 +397,10 @@ class LaunchRoles:
             for name, role in of_grid.items()
             if role and name not in names and (name in of_extents or not self.own_size(name))
         }
+        values = {self.own_size(name) for name in names}
+        if len(names) == 2 and None not in values:  # sizes of different values are not made equal
+            in_grid = {n: r for n, r in self._names_of_grid(constants(self.file)).items() if r}
+            unnamed |= {n: r for n, r in in_grid.items() if self.own_size(n) not in {None, *values}}
         names |= dict.fromkeys(unnamed)
         in_all = {name for name, matrices in self._allocated_for.items() if matrices == set("ABC")}
         in_all -= {*passed.values(), *of_grid}
@@ -509,18 +533,25 @@ class LaunchRoles:
         found["K"] |= {values[name] for name in ends & values.keys()}
         return found
 
-    def _names_of_grid(self) -> dict[str, str]:
+    def _names_of_grid(
+        self, constant: Collection[str] = (), kept: frozenset[str] = frozenset()
+    ) -> dict[str, str]:
         """Return the names in the grid's extents along x and y.
 
         With the only name of a quotient stands the role that the extent's axis gives to it.
+
+        Args:
+            constant: the constants of the file that are of interest.
+            kept: names that are not replaced by their values.
         """
         if not self.statement.configuration:
             return {}
-        at_launch = Translation(self.file, self.function, self._members_of_extents(), keeps_leaves=True)
+        kept = kept | self._members_of_extents() | self.same_part.keys()
+        at_launch = Translation(self.file, self.function, kept, keeps_leaves=True)
         extents = at_launch.extents(self.statement.configuration[0]) or ()
         of_block = at_launch.extents(self.statement.configuration[1]) or ()
         in_block = self.names_of_block().union(*(parse(extent.text).names for extent in of_block))
-        known = in_block | constants(self.file).keys()
+        known = in_block | constants(self.file).keys() - {*constant}
         found: dict[str, str] = {}
         for role, extent in zip(self.roles_of_axes(), extents, strict=False):
             # A divisor such as `rows_each` is a number of elements of a block, whatever its name says.
@@ -555,6 +586,98 @@ class LaunchRoles:
         output = next((name for name, letter in self.letters.items() if letter == "C"), "")
         use = self.raw_uses.get(output, MatrixUse())
         return use.multiplied | use.added
+
+    def _find_parts(self) -> None:
+        """Find `partial`, `wholes` and `same_part` if C begins inside of an array, as in `C + first * N`."""
+        arrays = {letter: self._array(name) for name, letter in self.letters.items()}
+        output = next((name for name, letter in self.letters.items() if letter == "C"), "")
+        if not output or not any(map(self._place_inside, self._all_passed(output))):
+            return
+        inside = [place for name in self.letters if (place := self.begins_inside(name))]
+        terms = {text_of(term) for place in inside for term in all_of(place, "binary_expression")}
+        terms = terms.union(*(self._computed_from("", place) for place in inside))
+        sizes = [p.name for p in self.parameters if p.is_whole_number and not p.is_scale]
+        given = {name: size_name(self.function, self.passed(name)) for name in sizes}
+        in_memory = {
+            name
+            for array in arrays.values()
+            for function, size in allocations(self.file, self.function, array)
+            if function is self.function
+            for number in [Translation(self.file, function, given.values(), keeps_leaves=True).of(size)]
+            for name in (parse(number.text).names if number else ())
+        } or {*self._names_of_grid()}
+        for parameter, name in given.items():
+            if parameter in self.tile_widths or name in in_memory or self._is_edge_of_blocks(parameter):
+                continue
+            node = self.function.first_values.get(name) if name else self.passed(parameter)
+            used = self._computed_from(name, node)
+            wholes = used & in_memory - {*given.values()} - self.names_of_block()
+            in_kernel = {*given.values()} & in_memory & used
+            if in_kernel and ({name, text_of(node)} | used - {*given.values()}) & terms:
+                both = f"{self.kernel.name} gets {name or text_of(node)} and {min(in_kernel)}"
+                cure = "pass --args with one size for both"
+                raise UnknownLaunch(f"each launch multiplies a part of the matrices, and {both}; {cure}")
+            if not wholes or in_kernel or (not name and "min" in text_of(node)):
+                continue
+            part = name or f"{parameter}_passed"
+            self.partial[parameter] = part
+            self.wholes |= dict.fromkeys(wholes, part)
+            text = Translation(self.file, self.function, wholes).of(node)
+            in_grid = self._names_of_grid(kept=frozenset(used)).keys() & used - wholes
+            self.same_part |= dict.fromkeys(in_grid - {*given.values()}, part)
+            self.same_part |= {text.text: part} if text and wholes & parse(text.text).names else {}
+        variables = frozenset(self.function.first_values) & terms - {*given.values()}
+        for rows in () if self.partial else variables & self._names_of_grid(kept=variables).keys():
+            for whole in self._computed_from(rows, self.function.first_values.get(rows)) & {*given.values()}:
+                own = [own_value(self.file, self.function, name) or 0 for name in (rows, whole)]
+                if 0 < own[0] < own[1]:
+                    grid = f"with a grid for {rows}, and {self.kernel.name} gets {whole}"
+                    cure = "pass --args as for a product of one part"
+                    raise UnknownLaunch(f"each launch multiplies a part of the matrices, {grid}; {cure}")
+
+    def _computed_from(self, name: str, node: Node | None) -> set[str]:
+        """Return the names that a variable's values, or an expression, are computed from."""
+        found, unread = set[str](), [node] if node else []
+        for change in all_of(self.function.node, "assignment_expression"):
+            target, value = (change.child_by_field_name(side) for side in ("left", "right"))
+            unread += [value] if name and value and text_of(target) == name else []
+        while unread:
+            for each in map(text_of, all_of(unread.pop(), "identifier")):
+                if each not in found and each != name:
+                    found.add(each)
+                    value = self.function.first_values.get(each)
+                    unread += [value] if value else []
+        return found
+
+    def _array(self, parameter: str) -> str:
+        """Return the array that is passed, or in which a passed pointer `A + first * K` begins."""
+        node = self.passed(parameter)
+        return first_name(self.begins_inside(parameter) or node)
+
+    def begins_inside(self, parameter: str) -> Node | None:
+        """Return the place inside of an array, as `A + first * K`, that is passed; None for a beginning."""
+        return self._place_inside(self.passed(parameter))
+
+    def _place_inside(self, node: Node) -> Node | None:
+        node = without_casts(node)
+        node = without_casts(self.function.first_values.get(text_of(node)) or node)
+        is_place = node.type == "binary_expression" or re.match(r"&.*\[", text_of(node)) is not None
+        return node if is_place and not re.search(r"(?:\+\s*|\[)0\]?$", text_of(node)) else None
+
+    def _all_passed(self, parameter: str) -> list[Node]:
+        """Return what this launch, and others of the kernel in the same function, pass for a parameter."""
+        place, found = [p.name for p in self.parameters].index(parameter), [self.passed(parameter)]
+        for launch in all_of(self.function.node, "kernel_call_syntax"):
+            parts = (
+                (launch.parent.child_by_field_name(x) for x in ("function", "arguments"))
+                if launch.parent
+                else ()
+            )
+            called, given = (*parts, None, None)[:2]
+            is_of_kernel = text_of(called).partition("<")[0] == self.kernel.name
+            if is_of_kernel and given and place < given.named_child_count:
+                found.append(given.named_children[place])
+        return found
 
     def _divided_size(self, parameter: str, name: str) -> str:
         """Return K for an argument `K / 4`, or for one with this value: a row of K elements in vectors of 4.
@@ -939,12 +1062,16 @@ class LaunchRoles:
             columns = next(p.columns for p in self.parameters if p.name == parameter)
             if columns in constants(self.file):  # `float (*A)[columns]`
                 found.setdefault(columns, Counter())[DIMENSIONS[letter][1]] += STRONG
-            for function, size in allocations(self.file, self.function, first_name(self.passed(parameter))):
-                kept = passed if function is self.function else frozenset()
+            array = self._array(parameter) if self.partial else first_name(self.passed(parameter))
+            for function, size in allocations(self.file, self.function, array):
+                kept = passed | self.wholes.keys() if function is self.function else frozenset()
                 number = Translation(self.file, function, kept, keeps_leaves=True).of(size)
                 names = sorted(parse(number.text).names - {"element"}) if number else []
                 here = [
-                    name if function is self.function else self._name_here(name, function) for name in names
+                    self.wholes.get(name, name)
+                    if function is self.function
+                    else self._name_here(name, function)
+                    for name in names
                 ]
                 is_product = number is not None and PRODUCT_OF_FACTORS.fullmatch(number.text) is not None
                 extents[letter].add(frozenset(here if is_product else ()))
@@ -1026,16 +1153,12 @@ class LaunchRoles:
         """Return the launching function's name for what a calling function calls `name`; empty for none."""
         if name in constants(self.file):
             return name
-        for parameter in self.function.parameter_names:
-            for function, argument in callers_of(self.file, self.function, parameter):
-                if function is caller and size_name(caller, argument) == name:
-                    return parameter
-        return ""
+        return name_here(self.file, self.function, name, caller)
 
     @property
     def translation(self) -> Translation:
         """Return what translates the host code at the launch; sizes keep their names."""
-        kept = frozenset(self.roles) | self.batches
+        kept = frozenset(self.roles) | self.batches | self.wholes.keys() | self.same_part.keys()
         return Translation(self.file, self.function, kept, self.statement.passed_extents)
 
     def role(self, size: str) -> str:

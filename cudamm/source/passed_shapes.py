@@ -17,7 +17,7 @@ from tree_sitter import Node
 from cudamm.source.c_definitions import Function, SourceFile, flat_name
 from cudamm.source.c_numbers import Translation, constant_values
 from cudamm.source.c_text import LAUNCHER
-from cudamm.source.host_code import allocations, first_name, size_name
+from cudamm.source.host_code import allocations, first_name, name_here, size_name
 from cudamm.source.kernel_body import KernelBody, MatrixUse
 from cudamm.source.parsed_source import all_of, text_of
 from cudamm.source.passed_arguments import passed_by
@@ -206,11 +206,7 @@ class PassedShapes:
         """Return the launching function's name for an extent of a function that calls it; empty for none."""
         if name.isdigit() or name in constant_values(self.file):
             return name
-        for parameter in self.function.parameter_names:
-            for function, argument in callers_of(self.file, self.function, parameter):
-                if function is caller and size_name(caller, argument) == name:
-                    return parameter
-        return ""
+        return name_here(self.file, self.function, name, caller)
 
     def _of_tensor(self, node: Node) -> Shape:
         """Return the shape of a tensor of PyTorch, or of an array that a function gets, by its own sizes."""

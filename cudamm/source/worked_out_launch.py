@@ -447,26 +447,25 @@ class _Launch:
 
     def _offsets(self) -> Iterator[str]:
         """Yield that some arguments begin inside of an array, such as `A + row * K`, if any do."""
-        offsets = [
-            text_of(node)
-            for node in self._passed_matrices()
-            if node.type == "binary_expression" or re.match(r"&.*\[", text_of(node))
-            if not re.search(r"(?:\+\s*|\[)0\]?$", text_of(node))
-        ]
+        places = [self.found.begins_inside(name) for name, _ in self._passed_matrices()]
+        offsets = [text_of(place) for place in places if place]
         if offsets:
             were = "offsets in {} were" if len(offsets) > 1 else "offset in {} was"
             where = were.format(" and ".join(offsets))
             yield f"the {where} not checked: cudamm passes the beginning of each matrix"
+        for part in dict.fromkeys(self.found.partial.values()):
+            wholes = _listed(sorted(whole for whole, of in self.found.wholes.items() if of == part))
+            yield f"other parts of {wholes} were not launched: one part is multiplied as a product of its own"
 
-    def _passed_matrices(self) -> Iterator[Node]:
-        """Yield what the launch passes for A, B and C."""
+    def _passed_matrices(self) -> Iterator[tuple[str, Node]]:
+        """Yield the parameters A, B and C, with what the launch passes for them."""
         for name, node in zip(self.kernel.parameter_names, self.statement.arguments, strict=False):
             if name in self.found.letters:
-                yield node
+                yield name, node
 
     def _other_kernels(self) -> Iterator[str]:
         """Yield the kernels that are no products, and that the same function launches on the same arrays."""
-        arrays = set(map(first_name, self._passed_matrices())) - {""}
+        arrays = {first_name(node) for _, node in self._passed_matrices()} - {""}
         names = [
             launch.kernel
             for launch in launches(self.file)
@@ -686,6 +685,12 @@ class _Launch:
         """
         if number is None:
             raise UnknownLaunch(f"{what} is no arithmetic that cudamm reads")
+        for expression, part in self.found.same_part.items():
+            number = replace(number, text=renamed(number.text.replace(expression, part), {expression: part}))
+        wholes = self.found.wholes.keys() & parse(number.text).names
+        if wholes:
+            rows = f"and each launch gets a part of {min(wholes)}"
+            raise UnknownLaunch(f"{what} depends on {min(wholes)}, {rows}")
         values = constant_values(self.file)
         names = {name: str(values[name]) for name in ROLES if name in values}  # a tile may be called K too
         names |= {name: self.found.role(name) for name in self.found.roles}
@@ -884,6 +889,9 @@ class _Launch:
             if key == "grid":
                 self.plain_grid = texts
                 texts = self._over_sizes(texts, block_texts, full)
+                if self.found.partial and any(parse(text).names.isdisjoint(ROLES) for text in texts[:2]):
+                    self.unknown = "grid: each launch multiplies a part of the matrices, with a fixed grid"
+                    break
                 # `ceil(N / 16)` of whole numbers rounds down although its author wants to round up.
                 pairs = zip(texts, full, strict=True)
                 self.rounded_down = [

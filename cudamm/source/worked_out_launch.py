@@ -39,6 +39,7 @@ from cudamm.source.program_values import (
     callers_of,
     class_argument,
     is_chosen_by_user,
+    looped_values,
     own_number,
     own_value,
     template_arguments,
@@ -1063,7 +1064,7 @@ class _Launch:
         return {"requires": ", ".join(dict.fromkeys(conditions))} if conditions else {}
 
     def _checked_roles(self) -> set[str]:
-        """Return the sizes, of unknown values, whose edges the kernel checks: `row < M`, `min(end, K)`."""
+        """Return the sizes that a caller or a user chooses, and whose edges the kernel checks: `row < M`."""
         in_kernel, code = self.found.in_kernel, text_of(self.kernel.node)
         inside = r"(?:[^()]|\([^()]*\))*"
         checked = {size for _, size in self.found.body(in_kernel).checks()}
@@ -1071,7 +1072,11 @@ class _Launch:
             s for s in in_kernel if re.search(rf"\bmin\s*\({inside}\b{s}\b|&&[^;|?]*<\s*{s}\b(?!\s*/)", code)
         }
         sizes = {in_kernel.get(name, "") for name in checked} & self.found.roles.keys()
-        unknown = (size for size in sizes if self.found.own_size(size) is None)
+        unknown = (
+            size
+            for size in sizes
+            if self.found.own_size(size) is None and looped_values(self.file, self.function, size) is None
+        )
         return {role for size in unknown for role in self.found.roles[size]}
 
     def _own_size_only(self, threads: str, arguments: str) -> Iterator[str]:
@@ -1188,6 +1193,8 @@ class _Launch:
         step = evaluated({"step": parse(multiple)}, constant_values(self.file)).get("step")
         sizes = [size for size, roles in self.found.roles.items() if role in roles]
         values = [self.found.own_size(size) for size in sizes]
+        for size in sizes:
+            values += looped_values(self.file, self.function, size) or ()
         return step is None or all(value is None or value % step == 0 for value in values)
 
 

@@ -369,7 +369,7 @@ class LaunchRoles:
         of_result = self._varying_in_result()
         in_block -= {passed[size] for of, size in self.body(passed).checks() if of and of <= of_result}
         names = {name: None for name in names if name not in in_block} or names
-        of_grid = self._names_of_grid()
+        of_grid = self._names_of_grid(passed.values())
         names |= {name: None for name in of_grid if roles_in_name(name) and not self._is_tile(name)}
         of_extents = self._members_of_extents()
         unnamed = {
@@ -509,14 +509,18 @@ class LaunchRoles:
         found["K"] |= {values[name] for name in ends & values.keys()}
         return found
 
-    def _names_of_grid(self) -> dict[str, str]:
+    def _names_of_grid(self, passed: Iterable[str]) -> dict[str, str]:
         """Return the names in the grid's extents along x and y.
 
         With the only name of a quotient stands the role that the extent's axis gives to it.
+
+        Args:
+            passed: the sizes that the kernel gets, which keep their names.
         """
         if not self.statement.configuration:
             return {}
-        at_launch = Translation(self.file, self.function, self._members_of_extents(), keeps_leaves=True)
+        kept = self._members_of_extents().union(passed)
+        at_launch = Translation(self.file, self.function, kept, keeps_leaves=True)
         extents = at_launch.extents(self.statement.configuration[0]) or ()
         of_block = at_launch.extents(self.statement.configuration[1]) or ()
         in_block = self.names_of_block().union(*(parse(extent.text).names for extent in of_block))

@@ -126,14 +126,17 @@ def looped_values(
             read.append(())  # a member of a struct
     read.append(_loop_numbers(file, function, name))
     value = function.first_values.get(name)
-    code = text_of(function.node)
     element = re.match(r"(\w+)\s*(?:\[|\.\s*at\s*\()\s*\w+\s*[\])]$", text_of(value))  # `sizes[i]`
-    element = element or re.match(r"(\w+)_([A-Za-z]\w*)$", name)
-    if element and (value or re.search(rf"\b{element[1]}\s*\[\s*{element[2]}\s*\]", code)):
-        read.append(_numbers_of_array(file, function, element[1]) or None)
-    used = {text_of(node) for node in all_of(value, "identifier")} - {name} if value else set()
-    used |= {element[2]} if element and not value else set()
-    if read[-1] is None and any(looped_values(file, function, x, levels - 1) is not None for x in used):
+    names = {text_of(node) for node in all_of(value, "identifier")} if value else set()
+    if not value and not {name} & {*function.types, *function.parameter_names, *file.globals}:
+        element = re.match(r"(\w+)_([A-Za-z]\w*)$", name)  # the same without a variable for it
+        is_index = element and re.search(rf"\b{element[1]}\s*\[\s*{element[2]}\s*\]", text_of(function.node))
+        element = element if is_index else None
+        names = {*name.split("_")[1:]}
+    numbers = _numbers_of_array(file, function, element[1]) if element else ()
+    if numbers:
+        read.append(numbers)
+    elif any(looped_values(file, function, each, levels - 1) is not None for each in names - {name}):
         read.append(())
     for caller, argument in callers_of(file, function, name):
         read.append(looped_values(file, caller, flat_name(argument), levels - 1))

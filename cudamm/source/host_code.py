@@ -16,7 +16,8 @@ from cudamm.source.c_definitions import (
     is_getter,
     without_casts,
 )
-from cudamm.source.c_numbers import Number, Translation, renamed
+from cudamm.source.c_numbers import Number, Translation, constant_values, renamed
+from cudamm.source.expression import parse
 from cudamm.source.parsed_source import all_of, line_of, text_of
 from cudamm.source.program_values import callers_of, own_number, own_value
 from cudamm.source.seen_from import seen_from
@@ -47,6 +48,8 @@ class LaunchStatement:
         template_arguments: the text between its angle brackets; None if it has none.
         configuration: what is between `<<<` and `>>>`.
         arguments: of the kernel, without casts.
+        required_values: the numbers that the conditions around it give to names, such as 8 for `tile` after
+            `case 8:` or `if (tile == 8)`.
         passed_extents: those of a grid and a block that are parameters of the function, as `grid_x`, over
             its other parameters.
         node: the whole statement.
@@ -64,6 +67,7 @@ class LaunchStatement:
     line: int
     doubts: int
     passed_extents: Mapping[str, Number] = field(default_factory=dict)
+    required_values: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -91,6 +95,7 @@ def launches(file: SourceFile) -> list[LaunchStatement]:
             if len(found) >= MOST_LAUNCHES:
                 return found
             doubts = _doubts(file, function, call)
+            required = dict(_required_values(file, function, call))
             for text, caller in _kernels_behind(file, function, text_of(kernel)):
                 name, bracket, rest = text.partition("<")
                 if caller:
@@ -106,6 +111,7 @@ def launches(file: SourceFile) -> list[LaunchStatement]:
                         node=call,
                         line=line_of(call),
                         doubts=doubts,
+                        required_values=required,
                     )
                 )
     return found
@@ -219,8 +225,70 @@ def _doubts(file: SourceFile, function: Function, node: Node) -> int:
                 doubts += not is_usual and around.child_by_field_name("alternative") is not None
             elif is_then == (value == 0):
                 return 2
+        elif around.type == "case_statement" and _is_other_case(file, function, around):
+            return 2
         inner, around = around, around.parent
     return min(doubts, 1)
+
+
+def _is_other_case(file: SourceFile, function: Function, case: Node) -> bool:
+    """Return whether the known value of a `switch` is one of its other cases."""
+    condition, cases = _switch(case)
+    value = own_number(file, function, condition)
+    numbers = [own_number(file, function, label) for each in cases for label in _labels(each)]
+    own = [own_number(file, function, label) for label in _labels(case)]
+    is_default = case.child_by_field_name("value") is None
+    return value is not None and value not in own and None not in own and (not is_default or value in numbers)
+
+
+def _switch(case: Node) -> tuple[Node | None, list[Node]]:
+    """Return the condition of the `switch` around a case, and all its cases."""
+    body = case.parent
+    switch = body.parent if body else None
+    cases = [part for part in body.named_children if part.type == "case_statement"] if body else []
+    return switch.child_by_field_name("condition") if switch else None, cases
+
+
+def _labels(case: Node) -> list[Node]:
+    """Return `8` and `16` for `case 8: case 16: …`; nothing for a plain `default:`."""
+    labels = [case.child_by_field_name("value")]
+    above = case.prev_named_sibling
+    while above is not None and above.type == "case_statement":
+        label = above.child_by_field_name("value")
+        if above.named_child_count > (label is not None):  # it has statements of its own
+            break
+        labels.append(label)
+        above = above.prev_named_sibling
+    return [label for label in labels if label]
+
+
+def _required_values(file: SourceFile, function: Function, node: Node) -> Iterator[tuple[str, int]]:
+    """Yield the names that have one number only where a statement is reached, and that number."""
+    values_of_constants = constant_values(file)
+    inner, around = node, node.parent
+    while around is not None and around != function.node:
+        texts: list[str] = []
+        if around.type == "case_statement":
+            switched, label = (
+                Translation(file, function).of(each) for each in (_switch(around)[0], _only_label(around))
+            )
+            texts = [f"{switched.text} == {label.text}"] if switched and label else []
+        elif around.type == "if_statement" and inner == around.child_by_field_name("consequence"):
+            condition = Translation(file, function).of(around.child_by_field_name("condition"))
+            texts = [str(each) for each in parse(condition.text).conjuncts()] if condition else []
+        for text in texts:
+            one, _, other = text.strip("()").partition(" == ")
+            for name, number in ((one, other), (other, one)):
+                values = values_of_constants | ({number: int(number)} if number.isdigit() else {})
+                if name.isidentifier() and name not in values and number in values:
+                    yield name, values[number]
+        inner, around = around, around.parent
+
+
+def _only_label(case: Node) -> Node | None:
+    """Return the label of a case; None for `default` and for `case 8: case 16:`."""
+    labels = _labels(case)
+    return labels[0] if len(labels) == 1 and case.child_by_field_name("value") else None
 
 
 def multiplies_by_rows(file: SourceFile) -> bool:

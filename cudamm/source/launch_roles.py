@@ -389,7 +389,8 @@ class LaunchRoles:
         in_block -= {passed[size] for of, size in self.body(passed).checks() if of and of <= of_result}
         names = {name: None for name in names if name not in in_block} or names
         of_parts = self.wholes.keys() | self.same_part.keys()
-        of_grid = {name: role for name, role in self._names_of_grid().items() if name not in of_parts}
+        in_grid = self._names_of_grid(kept=frozenset(passed.values()))
+        of_grid = {name: role for name, role in in_grid.items() if name not in of_parts}
         names |= {name: None for name in of_grid if roles_in_name(name) and not self._is_tile(name)}
         of_extents = self._members_of_extents()
         unnamed = {

@@ -7,8 +7,9 @@ is not known: no other number is taken in its place.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -17,8 +18,8 @@ from cudamm.source.c_definitions import Function, SourceFile, flat_name, without
 from cudamm.source.c_numbers import BYTES, Translation, constant_values
 from cudamm.source.expression import evaluated, parse
 from cudamm.source.kernel_parameters import members_of_structs
-from cudamm.source.parsed_source import all_of, declared_name, is_inside, text_of
-from cudamm.source.seen_from import BY_USER, seen_from
+from cudamm.source.parsed_source import all_of, declared_name, is_inside, parsed_expression, text_of
+from cudamm.source.seen_from import BY_USER, LOOPS, seen_from
 
 MOST_CALLS = 12
 """Number of calls of a function that are looked at."""
@@ -100,6 +101,106 @@ def own_value(file: SourceFile, function: Function, name: str) -> int | None:
 def own_number(file: SourceFile, function: Function, node: Node | None) -> int | None:
     """Return the value of an expression in a function, with the program's own values; None for none."""
     return _own_number(file, function, node, MOST_LEVELS)
+
+
+@functools.lru_cache(maxsize=512)
+def looped_values(
+    file: SourceFile, function: Function, name: str, levels: int = MOST_LEVELS
+) -> tuple[int, ...] | None:
+    """Return the numbers of a list, or the first number and the steps, that a loop gives to a name.
+
+    All values of the name are multiples of a number if all of these are: 64 for `n = 64; n < 512; n *= 2`.
+
+    Returns:
+        None if no loop gives values to the name; nothing if its values cannot be read.
+    """
+    if levels <= 0:
+        return None
+    read: list[tuple[int, ...] | None] = []
+    for loop in all_of(function.node, "for_range_loop"):
+        declared, listed = (loop.child_by_field_name(part) for part in ("declarator", "right"))
+        names = {text_of(part) for part in all_of(declared, "identifier")} if declared else set()
+        if {name} == names and listed:
+            read.append(_listed_numbers(file, function, listed))
+        elif any(name == each or name.startswith(f"{each}_") for each in names):
+            read.append(())  # a member of a struct
+    read.append(_loop_numbers(file, function, name))
+    value = function.first_values.get(name)
+    element = re.match(r"(\w+)\s*(?:\[|\.\s*at\s*\()\s*\w+\s*[\])]$", text_of(value))  # `sizes[i]`
+    names = {text_of(node) for node in all_of(value, "identifier")} if value else set()
+    if not value and not {name} & {*function.types, *function.parameter_names, *file.globals}:
+        element = re.match(r"(\w+)_([A-Za-z]\w*)$", name)  # the same without a variable for it
+        is_index = element and re.search(rf"\b{element[1]}\s*\[\s*{element[2]}\s*\]", text_of(function.node))
+        element = element if is_index else None
+        names = {*name.split("_")[1:]}
+    numbers = _numbers_of_array(file, function, element[1]) if element else ()
+    if numbers:
+        read.append(numbers)
+    elif any(looped_values(file, function, each, levels - 1) is not None for each in names - {name}):
+        read.append(())
+    for caller, argument in callers_of(file, function, name):
+        read.append(looped_values(file, caller, flat_name(argument), levels - 1))
+    known = [values for values in read if values is not None]
+    return tuple(itertools.chain(*known if all(known) else ())) if known else None
+
+
+def _listed_numbers(file: SourceFile, function: Function, listed: Node) -> tuple[int, ...]:
+    """Return the numbers of `{64, 128}`, or of the array of a name; nothing if one is unknown."""
+    if listed.type == "identifier":
+        return _numbers_of_array(file, function, text_of(listed))
+    listed = listed.child_by_field_name("value") or listed
+    return _all_known(file, function, listed.named_children if listed.type == "initializer_list" else [None])
+
+
+def _numbers_of_array(file: SourceFile, function: Function, name: str) -> tuple[int, ...]:
+    """Return the numbers with which an array is defined; nothing if one is unknown or replaced later."""
+    changed = rf"\b{name}\s*(?:\.\s*\w*_back|\[[^\]]*\]\s*=(?!=|\s*\{{))"
+    value = function.first_values.get(name) or file.globals.get(name) or file.value_of(name)
+    is_list = value is not None and value.type in ("initializer_list", "compound_literal_expression")
+    if value is None or not is_list or re.search(changed, text_of(function.node)):
+        return ()
+    return _listed_numbers(file, function, value)
+
+
+def _all_known(file: SourceFile, function: Function, nodes: Sequence[Node | None]) -> tuple[int, ...]:
+    """Return the numbers of expressions; nothing if one is unknown."""
+    values = [own_number(file, function, node) for node in nodes]
+    known = tuple(value for value in values if value is not None)
+    return known if len(known) == len(values) else ()
+
+
+def _loop_numbers(file: SourceFile, function: Function, name: str) -> tuple[int, ...] | None:
+    """Return `looped_values` of a variable that a loop changes, as in `n *= 2`; None for others."""
+    changes = [*_assignments(function, name)]
+    if not any(is_looped for _, _, is_looped in changes):
+        return None
+    steps: list[Node | None] = []
+    for sign, value, _ in changes:
+        of_itself = re.fullmatch(rf"{name}\s*(\*|<<|\+)\s*(\w+)", text_of(value)) if sign == "=" else None
+        sign, text = (f"{of_itself[1]}=", of_itself[2]) if of_itself else (sign, text_of(value))
+        if sign not in ("*=", "<<="):
+            is_known = sign in ("=", "+=", "-=", "++")
+            steps.append(parsed_expression("1" if sign == "++" else text) if is_known else None)
+    return _all_known(file, function, steps)
+
+
+def _assignments(function: Function, name: str) -> Iterator[tuple[str, Node | None, bool]]:
+    """Yield the sign and the value of each assignment to a variable, and whether a loop repeats it."""
+    for node in all_of(function.node, "init_declarator", "assignment_expression", "update_expression"):
+        target = next(
+            (t for f in ("declarator", "left", "argument") if (t := node.child_by_field_name(f))), None
+        )
+        if target is None or target.type != "identifier" or text_of(target) != name:
+            continue
+        is_declared = node.type == "init_declarator"
+        value = node.child_by_field_name("value" if is_declared else "right")
+        around, inner = node.parent, node
+        is_looped = False
+        while around is not None and around != function.node and not is_declared:
+            is_first = inner == around.child_by_field_name("initializer")
+            is_looped |= around.type in LOOPS and not is_first
+            inner, around = around, around.parent
+        yield "=" if is_declared else text_of(node.child_by_field_name("operator")), value, is_looped
 
 
 def is_chosen_by_user(file: SourceFile, function: Function, name: str) -> bool:

@@ -28,7 +28,7 @@ MOST_NESTED = 100
 """Nesting of blocks that is read."""
 
 _CHANGES = ("assignment_expression", "update_expression", "pointer_expression", "binary_expression")
-_LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
+LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 
 BY_USER = re.compile(
     r"arg[cv]\b|\bato[ifl]|\bstrto|\bsto[iuldf]|scanf|\bcin\b|getenv|getopt|optarg|[Cc]md|[Pp]arse"
@@ -120,12 +120,12 @@ class _Values:
 
     def enter(self, outer: Node) -> None:
         """Read what a statement around the place does before it, and hide what the statement declares."""
-        if outer.type in _LOOPS:
+        if outer.type in LOOPS:
             self.forget_changes_in(outer)
-        if outer.type in (*_LOOPS, "lambda_expression"):
-            body = outer.child_by_field_name("body")
+        if outer.type in (*LOOPS, "lambda_expression"):
+            declares_nothing = [outer.child_by_field_name(part) for part in ("body", "right")]
             for part in outer.children:
-                if part != body:
+                if part not in declares_nothing:
                     for name in _declared_in(part):
                         self.forget(name)
         condition = outer.child_by_field_name("condition") if outer.type == "if_statement" else None

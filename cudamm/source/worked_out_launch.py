@@ -39,6 +39,7 @@ from cudamm.source.program_values import (
     callers_of,
     class_argument,
     is_chosen_by_user,
+    looped_values,
     own_number,
     own_value,
     template_arguments,
@@ -151,7 +152,7 @@ def worked_out_launches(
     """
     file = source_file(source)
     found: dict[str, WorkedOutLaunch] = {}
-    ways: dict[str, dict[str, str]] = {}  # the place of each way to launch a kernel, by its text
+    ways: dict[str, dict[tuple[str, ...], str]] = {}  # the place of each way to launch a kernel
     instances: dict[str, dict[str, None]] = {}
     wanted = re.sub(r"\s", "", entry) if "<" in entry else ""
 
@@ -166,9 +167,10 @@ def worked_out_launches(
         if kernel is None or not may_be_product(file, kernel):
             continue
         of_kernel = ways.setdefault(statement.kernel, {})
-        if statement.text in of_kernel:
+        way = _way(file, statement)
+        if way in of_kernel:
             continue
-        of_kernel[statement.text] = place_of(statement.node)
+        of_kernel[way] = place_of(statement.node)
         known = found.get(statement.kernel)
         if len(of_kernel) <= _MOST_WAYS:
             entries = _Launch(file, statement, kernel).entries()
@@ -188,6 +190,24 @@ def worked_out_launches(
     return tuple(sorted(with_others, key=lambda launch: launch.line))
 
 
+def _way(file: SourceFile, statement: LaunchStatement) -> tuple[str, ...]:
+    """Return what tells one way to launch a kernel from another: its text, and the values of its variables.
+
+    The sizes that it passes are no difference.
+    """
+    values = statement.function.values
+    passed = {text_of(name) for node in statement.arguments for name in all_of(node, "identifier")}
+    at_launch = Translation(file, statement.function, kept=passed)
+    extents = (each for node in statement.configuration for each in at_launch.extents(node) or ())
+    given = re.findall(r"[A-Za-z_]\w*", statement.template_arguments or "")
+    return (
+        statement.text,
+        *(extent.text for extent in extents),
+        *(text_of(values[name]) for name in given if name in values),
+        *(f"{name} == {value}" for name, value in statement.required_values.items() if name not in passed),
+    )
+
+
 def _corrected(wrong: WrongDimension, kernel: str, line: int) -> WorkedOutLaunch | None:
     """Return a launch with the right dimensions; None if it cannot be read whole, or has other mistakes."""
     launches = worked_out_launches(wrong.source, frozenset({kernel}))
@@ -204,7 +224,7 @@ def _without(entry: str, instances: Iterable[str]) -> tuple[str, ...]:
     return tuple(each for text, each in by_text.items() if text != re.sub(r"\s", "", entry))
 
 
-def _others(launch: WorkedOutLaunch, ways: Mapping[str, str]) -> tuple[str, ...]:
+def _others(launch: WorkedOutLaunch, ways: Mapping[tuple[str, ...], str]) -> tuple[str, ...]:
     """Return `WorkedOutLaunch.others`.
 
     Args:
@@ -571,6 +591,8 @@ class _Launch:
         arrays = all_of(self.kernel.node, "array_declarator")
         words = (re.findall(r"\w+", text_of(node.child_by_field_name("size"))) for node in arrays)
         values = constant_values(self.file) | {str(edge): edge for edge in _BLOCK_EDGES}
+        given = self._template_arguments()
+        words = ([given.get(word, word) for word in of_array] for of_array in words)
         known = (word for of_array in words for word in of_array if values.get(word) in _BLOCK_EDGES)
         return next(known, str(_USUAL_BLOCK_EDGE))
 
@@ -708,7 +730,8 @@ class _Launch:
             if self.found.same.get(name) in self.found.roles:
                 names[name] = self.found.role(self.found.same[name])
                 continue
-            value = own_value(self.file, self.function, name)
+            own = own_value(self.file, self.function, name)
+            value = self.statement.required_values.get(name, own)
             variable, _, member = name.partition("_")
             letter = self.found.letter_of(variable) or variable  # of `P_width`, the columns of C
             role = roles_in_name(f"{letter}_{member}", self.found.columns)
@@ -716,7 +739,9 @@ class _Launch:
                 names[name] = next(iter(role))
                 continue
             in_file = self._in_file(name)
-            if value is not None and is_chosen_by_user(self.file, self.function, name):
+            if value is not None and value != own and own is not None:
+                self.assumed[name] = f"{in_file} = {value}, as the condition of this launch says"
+            elif value is not None and is_chosen_by_user(self.file, self.function, name):
                 self.assumed[name] = f"{in_file} = {value} unless its user chooses another"
             if value is None and self._is_chosen_edge(name):
                 edge = "1" if name.endswith("_z") else self._edge_of_tiles()
@@ -811,6 +836,12 @@ class _Launch:
         if own & set(re.findall(r"\w+", arguments)):  # a variable of the host code, whose value is not known
             return self.kernel.name
         return f"{self.statement.kernel}<{arguments}>"
+
+    def _template_arguments(self) -> dict[str, str]:
+        """Return the template arguments of the kernel that are one word, by their parameters."""
+        given = [part.strip() for part in self._entry().partition("<")[2].removesuffix(">").split(",")]
+        pairs = zip(template_parameters(self.kernel), given, strict=False)
+        return {name: argument for name, argument in pairs if re.fullmatch(r"\w+", argument)}
 
     def _type_of(self, name: str) -> str:
         """Return the usual type for a template parameter that no call shows; else the name."""
@@ -1041,7 +1072,7 @@ class _Launch:
         return {"requires": ", ".join(dict.fromkeys(conditions))} if conditions else {}
 
     def _checked_roles(self) -> set[str]:
-        """Return the sizes, of unknown values, whose edges the kernel checks: `row < M`, `min(end, K)`."""
+        """Return the sizes that a caller or a user chooses, and whose edges the kernel checks: `row < M`."""
         in_kernel, code = self.found.in_kernel, text_of(self.kernel.node)
         inside = r"(?:[^()]|\([^()]*\))*"
         checked = {size for _, size in self.found.body(in_kernel).checks()}
@@ -1049,7 +1080,11 @@ class _Launch:
             s for s in in_kernel if re.search(rf"\bmin\s*\({inside}\b{s}\b|&&[^;|?]*<\s*{s}\b(?!\s*/)", code)
         }
         sizes = {in_kernel.get(name, "") for name in checked} & self.found.roles.keys()
-        unknown = (size for size in sizes if self.found.own_size(size) is None)
+        unknown = (
+            size
+            for size in sizes
+            if self.found.own_size(size) is None and looped_values(self.file, self.function, size) is None
+        )
         return {role for size in unknown for role in self.found.roles[size]}
 
     def _own_size_only(self, threads: str, arguments: str) -> Iterator[str]:
@@ -1140,9 +1175,7 @@ class _Launch:
             if own and own % int(width) == 0 and self.found.in_kernel[name] in self.found.roles:
                 yield self.found.role(self.found.in_kernel[name]), width
         body = self.found.body(self.found.in_kernel)
-        given = [part.strip() for part in self._entry().partition("<")[2].removesuffix(">").split(",")]
-        pairs = zip(template_parameters(self.kernel), given, strict=False)
-        arguments = {name: argument for name, argument in pairs if re.fullmatch(r"\w+", argument)}
+        arguments = self._template_arguments()
         checked = {size for _, size in body.checks()}
         for loop in body.tile_loops():
             name = self.found.in_kernel[loop.size]
@@ -1168,6 +1201,8 @@ class _Launch:
         step = evaluated({"step": parse(multiple)}, constant_values(self.file)).get("step")
         sizes = [size for size, roles in self.found.roles.items() if role in roles]
         values = [self.found.own_size(size) for size in sizes]
+        for size in sizes:
+            values += looped_values(self.file, self.function, size) or ()
         return step is None or all(value is None or value % step == 0 for value in values)
 
 

@@ -902,3 +902,36 @@ def test_expressions_are_shortened_only_to_equal_ones(text: str, shorter: str) -
 def test_odd_texts_end_in_a_message(piece: str) -> None:
     with pytest.raises(UsageError):
         parse_method(NAIVE + piece * 3_000, Path("k.cu"))
+
+
+@pytest.mark.parametrize(
+    ("loop", "is_right"),
+    [
+        ("for (int w : {64, 96}) {", True),
+        ("for (int w : {64, 100}) {", False),
+        ("for (size_t w = 64; w < 999; w <<= 1) {", True),
+        ("for (int w = 64; w < 999; w += 50) {", False),
+        ("for (int w = 1024; w > 32; w /= 2) {", True),
+        ("int sizes[] = {64, 96}; for (int i = 0; i < 2; i++) { int w = sizes[i];", True),
+        ("int sizes[] = {64, 100}; for (int i = 0; i < 2; i++) { int w = sizes[i];", False),
+        ("for (int i = 1; i < 9; i++) { int w = 64 * i;", True),
+    ],
+)
+def test_sizes_of_a_loop_are_required_multiples_unless_one_is_none(loop: str, is_right: bool) -> None:
+    launch = "gemm<<<dim3(w / 16, w / 16), dim3(16, 16)>>>(p, m, n, w);"
+    text = f"{SQUARE}int main() {{ float *m, *n, *p; {loop} {launch} }} }}"
+    assert ("N % 16 == 0" in fields(text)["requires"]) == is_right
+
+
+@pytest.mark.parametrize(("passed", "edge"), [("8", "8"), ("16", "16"), ("32", "32"), ("atoi(argv[1])", "8")])
+def test_the_launch_for_the_known_value_of_a_switch_is_taken(passed: str, edge: str) -> None:
+    text = host(
+        "dim3 block(edge, edge), grid((n + edge - 1) / edge, (m + edge - 1) / edge);\n"
+        "switch (edge) { case 8: gemm<<<grid, block, 8>>>(a, b, c, m, n, k); break;\n"
+        "case 16: gemm<<<grid, block, 16>>>(a, b, c, m, n, k); break;\n"
+        "default: gemm<<<grid, block, 32>>>(a, b, c, m, n, k); }",
+        arguments="int edge, float *a, float *b, float *c, int m, int n, int k",
+    )
+    text += f"int main(int argc, char **argv) {{ float *p; run({passed}, p, p, p, 100, 120, 80); }}"
+    launch = fields(text)
+    assert (launch["threads"], launch["shared-bytes"]) == (f"{edge}, {edge}", edge)

@@ -72,7 +72,7 @@ def counters_at(node: Node) -> list[str]:
     return list(found)
 
 
-def sign(node: Node) -> str:
+def sign_of(node: Node) -> str:
     """Return the operator of an expression."""
     return text_of(node.child_by_field_name("operator"))
 
@@ -84,11 +84,11 @@ def ancestors(node: Node) -> Iterator[Node]:
         yield node
 
 
-def terms(node: Node) -> list[Node]:
+def terms_of(node: Node) -> list[Node]:
     """Return the terms of a sum."""
-    if node.type == "binary_expression" and sign(node) == "+":
+    if node.type == "binary_expression" and sign_of(node) == "+":
         sides = (node.child_by_field_name("left"), node.child_by_field_name("right"))
-        return [term for side in sides if side is not None for term in terms(side)]
+        return [term for side in sides if side is not None for term in terms_of(side)]
     return [node]
 
 

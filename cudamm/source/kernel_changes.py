@@ -18,14 +18,16 @@ from tree_sitter import Node
 from cudamm.source.c_definitions import Function, function_of_node
 from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in, without_comments
-from cudamm.source.changed_expression import KernelChange
-from cudamm.source.changed_expression import Site as _Site
-from cudamm.source.changed_expression import ancestors as _ancestors
-from cudamm.source.changed_expression import counters_at as _counters_at
-from cudamm.source.changed_expression import grouped as _grouped
-from cudamm.source.changed_expression import replaced as _replaced
-from cudamm.source.changed_expression import sign as _sign
-from cudamm.source.changed_expression import terms as _terms
+from cudamm.source.changed_expression import (
+    KernelChange,
+    Site,
+    ancestors,
+    counters_at,
+    grouped,
+    replaced,
+    sign_of,
+    terms_of,
+)
 from cudamm.source.launch_roles import SMALLEST_SIZE
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
@@ -220,7 +222,7 @@ def changes_of_extents(text: str) -> Iterator[KernelChange]:
         whole = _outermost_array(node)
         for other in names if size is not None else ():
             if size is not None and other != text_of(size):
-                new = _replaced(whole, {size: other})
+                new = replaced(whole, {size: other})
                 yield KernelChange(
                     f"the array {name} has the wrong size: {text_of(whole)} instead of {new}",
                     f"declare {new}", name, *file_and_line_of(node),
@@ -272,7 +274,7 @@ def why_barrier_is_missed(text: str, file: str, line: int) -> tuple[str, str, in
     """
     calls = (node for node in all_of(parsed(text), "call_expression") if "sync" in text_of(node))
     barrier = next((node for node in calls if file_and_line_of(node) == (file, line)), None)
-    around = [] if barrier is None else list(_ancestors(barrier))
+    around = [] if barrier is None else list(ancestors(barrier))
     kernel = next((node for node in around if node.type == "function_definition"), None)
     if barrier is None or kernel is None or not function_of_node(kernel).is_kernel:
         return None
@@ -310,7 +312,7 @@ def with_all_barriers(text: str, entry: str) -> str:
     body = next((f.node.child_by_field_name("body") for f in kernels if f.name == function_of(entry)), None)
     edits: dict[tuple[int, int], str] = {}
     for statement in all_of(body, "expression_statement", "declaration") if body else ():
-        around = [node.type for node in _ancestors(statement) if is_inside(node, body)] if body else []
+        around = [node.type for node in ancestors(statement) if is_inside(node, body)] if body else []
         if around[0] == "compound_statement" and {*around} <= {"compound_statement", *_LOOPS}:
             edits[statement.end_byte, statement.end_byte] = " __syncthreads();"
     return _edited(text, edits)
@@ -344,7 +346,7 @@ def with_barriers(
             for node in statements
             if 0 <= line - file_and_line_of(node)[1] <= node.end_point[0] - node.start_point[0]
         ]
-        return [found[-1], *_ancestors(found[-1])] if found else []
+        return [found[-1], *ancestors(found[-1])] if found else []
 
     edits = {}
     for after, before, is_next_iteration in places:
@@ -458,7 +460,7 @@ class _Changes:
         self._of_block_alone = self._dependent_on("blockIdx") - self._dependent_on("threadIdx")
         self._tiles = self._tile_extents()
         binary = list(all_of(self._body, "binary_expression"))
-        plain = [(_sign(node), re.sub(r"\s", "", text_of(node))) for node in binary]
+        plain = [(sign_of(node), re.sub(r"\s", "", text_of(node))) for node in binary]
         self._products = {text for sign, text in plain if sign == "*"}
         self._sums = {text for sign, text in plain if sign == "+"}
 
@@ -511,13 +513,13 @@ class _Changes:
 
     # The expressions that changes replace.
 
-    def _sites_in(self, node: Node) -> Iterator[_Site]:
+    def _sites_in(self, node: Node) -> Iterator[Site]:
         if node.type == "subscript_expression":
             indices = node.child_by_field_name("indices")
             argument = node.child_by_field_name("argument")
             given = indices.named_children if indices else []
             if len(given) == 1:
-                yield _Site(given[0], _outermost(node), _base(node), "index")
+                yield Site(given[0], _outermost(node), _base(node), "index")
             if argument is not None:
                 yield from self._sites_in(argument)
             return
@@ -526,11 +528,11 @@ class _Changes:
             return
         if node.type in ("lambda_expression", "template_argument_list", "attribute_declaration"):
             return
-        is_comparison = node.type == "binary_expression" and _sign(node) in ("<", "<=", ">", ">=")
+        is_comparison = node.type == "binary_expression" and sign_of(node) in ("<", "<=", ">", ">=")
         if is_comparison and not any(
             all_of(node, "subscript_expression", "assignment_expression", "update_expression")
         ):
-            yield _Site(node, node, "", "condition")
+            yield Site(node, node, "", "condition")
             return
         if node.type == "pointer_expression" and text_of(node).startswith("*"):
             inner = node.child_by_field_name("argument")
@@ -538,7 +540,7 @@ class _Changes:
                 inner = inner.named_children[-1] if inner.named_children else None
             if inner is not None and inner.type == "binary_expression" and not _has_subscript(inner):
                 pointers = [n for n in map(text_of, all_of(inner, "identifier")) if n in self._pointers]
-                yield _Site(inner, node, pointers[0] if pointers else "", "index")
+                yield Site(inner, node, pointers[0] if pointers else "", "index")
                 return
         if node.type == "argument_list":
             for argument in node.named_children:
@@ -547,14 +549,14 @@ class _Changes:
                     if names & {*self._sizes, "threadIdx.x", "threadIdx.y"} and argument.parent:
                         around = argument.parent.parent or argument
                         pointers = [n for n in sorted(names) if n in self._pointers]
-                        yield _Site(argument, around, pointers[0] if pointers else "", "argument")
+                        yield Site(argument, around, pointers[0] if pointers else "", "argument")
                         continue
                 yield from self._sites_in(argument)
             return
         for child in node.named_children:
             yield from self._sites_in(child)
 
-    def _sites_of_value(self, node: Node) -> Iterator[_Site]:
+    def _sites_of_value(self, node: Node) -> Iterator[Site]:
         """Yield the sites in the declaration of one variable, or in an assignment."""
         is_declared = node.type == "init_declarator"
         value = node.child_by_field_name("value" if is_declared else "right")
@@ -573,7 +575,7 @@ class _Changes:
             "field_expression",
             "parenthesized_expression",
         ) or (value.type == "number_literal" and self._points(name)):
-            yield _Site(value, node, name if self._points(name) else "", "value")
+            yield Site(value, node, name if self._points(name) else "", "value")
         else:
             yield from self._sites_in(value)
 
@@ -599,7 +601,7 @@ class _Changes:
         for product in all_of(self._body, "binary_expression"):
             sides = [text_of(product.child_by_field_name(side)) for side in ("left", "right")]
             is_of_block = any(set(sides) & set(self._index_of["blockIdx"][axis]) for axis in _AXES)
-            if _sign(product) == "*":
+            if sign_of(product) == "*":
                 named = [side for side in sides if _NAME.fullmatch(side) and not side.isdigit()]
                 local = {*self._declared, *self._function.parameter_names}
                 found.update(dict.fromkeys(name for name in named if is_of_block or name not in local))
@@ -635,7 +637,7 @@ class _Changes:
         for loop in all_of(self._body, "for_statement"):
             update = loop.child_by_field_name("update")
             step = update.child_by_field_name("right") if update else None
-            if update is not None and step is not None and _sign(update) == "+=":
+            if update is not None and step is not None and sign_of(update) == "+=":
                 yield step
 
     def _loop_variables(self) -> set[str]:
@@ -693,7 +695,7 @@ class _Changes:
             self._body, self._sites, local, self._dependent_on("threadIdx"), self._dependent_on("blockIdx")
         )
 
-    def _change(self, site: _Site, new: str, mistake: str, rank: int) -> KernelChange:
+    def _change(self, site: Site, new: str, mistake: str, rank: int) -> KernelChange:
         file, line = file_and_line_of(site.node)
         sentence = f"{mistake}: {site.shown(text_of(site.node))} instead of {site.shown(new)}"
         same = [site]
@@ -712,10 +714,10 @@ class _Changes:
             site.kind == "condition",
         )
 
-    def _verb(self, site: _Site) -> str:
+    def _verb(self, site: Site) -> str:
         return "written" if _is_written(site.whole) else "read"
 
-    def _other_sizes(self, site: _Site) -> Iterator[KernelChange]:
+    def _other_sizes(self, site: Site) -> Iterator[KernelChange]:
         """Yield a site with each size replaced by each other one."""
         for node in all_of(site.node, "identifier", "field_expression"):
             name = text_of(node)
@@ -728,14 +730,12 @@ class _Changes:
                 mistake, rank = f"the condition has the wrong size, {name}", 3
             else:
                 mistake, rank = f"{WRONG_SIZE}, {name}", 2 if is_factor else 4
-            of = name.partition(".")[
-                0
-            ]  # first the sizes of the same matrix, such as `C.width` for `C.height`
+            of = name.partition(".")[0]  # the sizes of the same matrix come first: `C.width` for `C.height`
             for other in sorted(self._sizes, key=lambda size: size.partition(".")[0] != of):
                 if other != name:
-                    yield self._change(site, _replaced(site.node, {node: other}), mistake, rank)
+                    yield self._change(site, replaced(site.node, {node: other}), mistake, rank)
 
-    def _other_tiles(self, site: _Site) -> Iterator[KernelChange]:
+    def _other_tiles(self, site: Site) -> Iterator[KernelChange]:
         """Yield a site with the extent of a tile for a size, and with a size or another extent for it."""
         sizes = self._sizes if site.kind == "condition" or site.array not in self._shared else ()
         for node in all_of(site.node, "identifier", "field_expression", "number_literal"):
@@ -753,22 +753,22 @@ class _Changes:
             rank = (1 if is_likely else 3) + (site.array in self._pointers)
             for other in (*(sizes if is_tile else ()), *self._tiles_at(node)):
                 if other != name and not _is_same_number(other, name):
-                    yield self._change(site, _replaced(site.node, {node: other}), mistake, rank + is_tile)
+                    yield self._change(site, replaced(site.node, {node: other}), mistake, rank + is_tile)
 
-    def _with_tile(self, site: _Site) -> Iterator[KernelChange]:
+    def _with_tile(self, site: Site) -> Iterator[KernelChange]:
         """Yield a site with the extent of a tile as a factor of one term: `t * TILE + tx` for `t + tx`."""
         if site.kind == "condition":
             return
         loops = self._loop_variables()
         is_assignment = site.whole.type == "assignment_expression" and site.kind == "value"
-        is_moved = is_assignment and bool(site.array) and _sign(site.whole) == "+="
+        is_moved = is_assignment and bool(site.array) and sign_of(site.whole) == "+="
         for node in all_of(site.node, "identifier", "field_expression", "number_literal"):
             name = text_of(node)
             is_part = node.parent is not None and node.parent.type == "field_expression"
             is_given = not self._function.is_kernel and name in self._function.parameter_names
             is_index = is_given or name in self._varying or name in self._index_in_block
             is_used = name in loops or is_index if not is_moved else name in ("1", *self._sizes)
-            is_divided = node.parent is not None and _sign(node.parent) in ("/", "%")
+            is_divided = node.parent is not None and sign_of(node.parent) in ("/", "%")
             if is_part or not is_used or is_divided or self._points(name):
                 continue
             factors = set(map(text_of, _factors_beside(node)))
@@ -785,9 +785,9 @@ class _Changes:
                 if site.array:
                     mistake += f" where {site.array} is {'moved' if is_moved else self._verb(site)}"
                 new = tile if name == "1" else f"{name} * {tile}"
-                yield self._change(site, _replaced(site.node, {node: new}), mistake, rank)
+                yield self._change(site, replaced(site.node, {node: new}), mistake, rank)
 
-    def _with_second_factor(self, site: _Site) -> Iterator[KernelChange]:
+    def _with_second_factor(self, site: Site) -> Iterator[KernelChange]:
         """Yield `blockIdx.x * TILE * COARSE` for `blockIdx.x * TILE` if a thread computes several sums."""
         if site.kind == "condition" or not self.of_sums_per_thread:
             return
@@ -795,10 +795,10 @@ class _Changes:
             name = text_of(node)
             is_of_block = any(name in self._index_of["blockIdx"][axis] for axis in _AXES)
             beside = set(map(text_of, _factors_beside(node))) if is_of_block else ()
-            product = node.parent if node.parent is not None and _sign(node.parent) == "*" else node
+            product = node.parent if node.parent is not None and sign_of(node.parent) == "*" else node
             for factor in self.of_sums_per_thread if beside else ():
                 if factor not in beside:
-                    new = _replaced(site.node, {product: f"{text_of(product)} * {factor}"})
+                    new = replaced(site.node, {product: f"{text_of(product)} * {factor}"})
                     yield self._change(site, new, f"the factor {factor} of {name} is missing", 1)
 
     @property
@@ -820,7 +820,7 @@ class _Changes:
         """Names of what has the value of one of the thread's or the block's indices."""
         return {name for axes in self._index_of.values() for names in axes.values() for name in names}
 
-    def _with_other_index(self, site: _Site) -> Iterator[KernelChange]:
+    def _with_other_index(self, site: Site) -> Iterator[KernelChange]:
         """Yield a row or column with the block's or the thread's index that it lacks."""
         if site.kind != "value" or site.array:
             return
@@ -837,30 +837,30 @@ class _Changes:
                 name = next((n for n in threads[:-1] if self._is_visible(n, site.node)), threads[-1])
                 yield self._change(site, f"{text} + {name}", "the thread's index is missing", 4)
 
-    def _other_divisor(self, site: _Site) -> Iterator[KernelChange]:
+    def _other_divisor(self, site: Site) -> Iterator[KernelChange]:
         """Yield `tid / (BN / TN)` for `tid / BN`, if the kernel has the quotient elsewhere."""
         quotients = {
             text_of(node): None
             for node in all_of(self._body, "binary_expression")
-            if _sign(node) == "/"
+            if sign_of(node) == "/"
             and all(text_of(node.child_by_field_name(side)) in self._tiles for side in ("left", "right"))
         }
         for node in all_of(site.node, "binary_expression"):
             divisor = node.child_by_field_name("right")
-            if _sign(node) in ("/", "%") and divisor is not None and text_of(divisor) in self._tiles:
+            if sign_of(node) in ("/", "%") and divisor is not None and text_of(divisor) in self._tiles:
                 for quotient in quotients:
-                    new = _replaced(site.node, {divisor: f"({quotient})"})
+                    new = replaced(site.node, {divisor: f"({quotient})"})
                     yield self._change(site, new, f"the wrong divisor is used, {text_of(divisor)}", 2)
 
-    def _rounded_up(self, site: _Site) -> Iterator[KernelChange]:
+    def _rounded_up(self, site: Site) -> Iterator[KernelChange]:
         """Yield a number of tiles that is rounded up, and one for a size: `(K + TILE - 1) / TILE` for `K`."""
         if site.array or site.kind not in ("condition", "value"):
             return
         for node in all_of(site.node, "binary_expression"):
             left, right = (text_of(node.child_by_field_name(side)) for side in ("left", "right"))
             is_part = re.fullmatch(r"\w+|(?:grid|block)Dim\.[xyz]", right) and right not in self._sizes
-            if _sign(node) == "/" and left in self._sizes and (is_part or right in self._tiles):
-                new = _replaced(site.node, {node: f"({left} + {right} - 1) / {right}"})
+            if sign_of(node) == "/" and left in self._sizes and (is_part or right in self._tiles):
+                new = replaced(site.node, {node: f"({left} + {right} - 1) / {right}"})
                 mistake = f"{ENDS_TOO_EARLY} {left} / {right} is rounded down"
                 yield dataclasses.replace(self._change(site, new, mistake, 1), is_condition=True)
         if site.kind == "condition" and site.node.parent and site.node.parent.type == "for_statement":
@@ -868,17 +868,17 @@ class _Changes:
             size = text_of(limit)
             for tile in self._tiles_at(site.node):
                 if limit is not None and size in self._sizes:
-                    new = _replaced(site.node, {limit: f"({size} + {tile} - 1) / {tile}"})
+                    new = replaced(site.node, {limit: f"({size} + {tile} - 1) / {tile}"})
                     yield self._change(site, new, "the loop has more steps than there are tiles", 3)
 
-    def _not_lessened(self, site: _Site) -> Iterator[KernelChange]:
+    def _not_lessened(self, site: Site) -> Iterator[KernelChange]:
         """Yield a condition such as `t < K - TILE` without the part that is subtracted."""
         if site.kind != "condition":
             return
         for node in all_of(site.node, "binary_expression"):
             left = node.child_by_field_name("left")
-            if _sign(node) == "-" and left is not None and text_of(left) in {*self._sizes, *self._tiles}:
-                new = _replaced(site.node, {node: text_of(left)})
+            if sign_of(node) == "-" and left is not None and text_of(left) in {*self._sizes, *self._tiles}:
+                new = replaced(site.node, {node: text_of(left)})
                 yield self._change(site, new, "the condition ends too early", 2)
 
     def _of_loops(self) -> Iterator[KernelChange]:
@@ -888,7 +888,7 @@ class _Changes:
             for declared in all_of(start, "init_declarator") if start else ():
                 value = declared.child_by_field_name("value")
                 if value is not None and value.type == "number_literal" and text_of(value) != "0":
-                    site = _Site(value, declared, "", "start")
+                    site = Site(value, declared, "", "start")
                     mistake = f"the loop begins at {text_of(value)}"
                     yield self._change(site, "0", mistake, 2)
                     number = int(text_of(value)) if text_of(value).isdigit() else 0
@@ -899,27 +899,27 @@ class _Changes:
                 continue
             for node in all_of(update, "assignment_expression"):
                 added = node.child_by_field_name("right")
-                if added is None or _sign(node) != "+=" or added.type not in _PLAIN:
+                if added is None or sign_of(node) != "+=" or added.type not in _PLAIN:
                     continue
                 for size in self._sizes_beside(node) if text_of(added) not in self._sizes else ():
                     new, mistake = f"{text_of(added)} * {size}", "a step of the loop lacks a row length"
-                    yield self._change(_Site(added, node, "", "step"), new, mistake, 1)
+                    yield self._change(Site(added, node, "", "step"), new, mistake, 1)
             if update.type == "update_expression" and text_of(update).strip("+-") in self._declared:
                 name = text_of(update).strip("+-")
-                site = _Site(update, update, "", "step")
+                site = Site(update, update, "", "step")
                 for tile in self._tiles_at(loop) if "++" in text_of(update) else ():
                     yield self._change(site, f"{name} += {tile}", "the loop has a wrong step", 2)
             step = update.child_by_field_name("right")
             if step is not None and text_of(step) in ("blockDim.x", "blockDim.y"):
                 new = f"{text_of(step)} * gridDim.{text_of(step)[-1]}"
                 mistake = "the step of the loop is that of one block, and all blocks take it"
-                yield self._change(_Site(step, update, "", "step"), new, mistake, 1)
+                yield self._change(Site(step, update, "", "step"), new, mistake, 1)
             if step is not None and text_of(step) in ("gridDim.x", "gridDim.y"):
                 new = f"{text_of(step)} * blockDim.{text_of(step)[-1]}"
                 mistake = "the step of the loop is the number of blocks, and each block has several threads"
-                yield self._change(_Site(step, update, "", "step"), new, mistake, 1)
-            if step is not None and _sign(update) == "+=" and text_of(step) in self._tiles:
-                yield self._change(_Site(step, update, "", "step"), "1", "the loop has a wrong step", 2)
+                yield self._change(Site(step, update, "", "step"), new, mistake, 1)
+            if step is not None and sign_of(update) == "+=" and text_of(step) in self._tiles:
+                yield self._change(Site(step, update, "", "step"), "1", "the loop has a wrong step", 2)
 
     def _late_start(self, start: Node | None) -> Iterator[KernelChange]:
         """Yield a loop over the rest of K that begins at `k` instead of `k + 1`, or at `K / 4 * 4`."""
@@ -929,9 +929,9 @@ class _Changes:
                 continue
             first, second = (text_of(value.child_by_field_name(side)) for side in ("left", "right"))
             options = {"+": [first] if second.isdigit() else [], "/": [f"{first} / {second} * {second}"]}
-            for new in options.get(_sign(value), ()):
+            for new in options.get(sign_of(value), ()):
                 mistake = f"the loop over the terms that remain begins at {text_of(value)} instead of {new}"
-                change = self._change(_Site(value, node, "", "start"), new, "", 1)
+                change = self._change(Site(value, node, "", "start"), new, "", 1)
                 cure = f"begin at {new}, where the loop before ends"
                 yield dataclasses.replace(change, mistake=mistake, cure=cure, is_condition=True)
 
@@ -953,7 +953,7 @@ class _Changes:
             steps = all_of(body, "assignment_expression")
             begins = rf"{re.escape(text_of(condition).split()[0])}\s*\+="
             update = next((step for step in steps if re.match(begins, text_of(step))), None)
-        if update is None or _sign(update) != "+=":
+        if update is None or sign_of(update) != "+=":
             return
         counter, step = (text_of(update.child_by_field_name(side)) for side in ("left", "right"))
         next_term = re.compile(rf"(?<![\w.]){re.escape(counter)}\s*\+\s*([A-Za-z_]\w*|[1-9]\d*)(?!\w)")
@@ -1000,7 +1000,7 @@ class _Changes:
         }
         for node in all_of(loop, "assignment_expression"):
             value = node.child_by_field_name("right")
-            for term in _terms(value) if value is not None and _sign(node) == "+=" else ():
+            for term in terms_of(value) if value is not None and sign_of(node) == "+=" else ():
                 text = re.sub(r"\s+", " ", text_of(term))
                 names = {text_of(name) for name in all_of(term, "identifier")}
                 is_first = counter in names and not re.search(rf"\b{counter}\s*\+", text) and "*" in text
@@ -1025,7 +1025,7 @@ class _Changes:
                 if (
                     left is None
                     or value is None
-                    or _sign(node) != "="
+                    or sign_of(node) != "="
                     or _base_of_sum(left) not in self._declared
                 ):
                     continue
@@ -1039,7 +1039,7 @@ class _Changes:
                         f"set {name} to 0 before the loop", "", file, line,
                         ((value.start_byte, value.end_byte, name),), 3,
                     )  # fmt: skip
-                elif value.type == "binary_expression" and _sign(value) == "*":
+                elif value.type == "binary_expression" and sign_of(value) == "*":
                     shown = re.sub(r"\s+", " ", text_of(value)).removeprefix("+").lstrip()  # of `=+`
                     yield KernelChange(
                         f"only the last product is kept, with = instead of +=: {name} = {shown}",
@@ -1086,20 +1086,20 @@ class _Changes:
         name = _base(target) if target.type == "subscript_expression" else ""
         return name in self._shared or (name in self._declared and self._points(name))
 
-    def _without_factor(self, site: _Site) -> Iterator[KernelChange]:
+    def _without_factor(self, site: Site) -> Iterator[KernelChange]:
         """Yield a site with one factor of a product removed, or the divisor of a quotient."""
         for product in all_of(site.node, "binary_expression"):
             left, right = product.child_by_field_name("left"), product.child_by_field_name("right")
-            if _sign(product) == "/" and left is not None and right is not None:
+            if sign_of(product) == "/" and left is not None and right is not None:
                 mistake = f"an index is divided by {text_of(right)}"
-                yield self._change(site, _replaced(site.node, {product: text_of(left)}), mistake, 3)
-            if _sign(product) != "*" or left is None or right is None:
+                yield self._change(site, replaced(site.node, {product: text_of(left)}), mistake, 3)
+            if sign_of(product) != "*" or left is None or right is None:
                 continue
             for kept, removed in ((left, right), (right, left)):
                 mistake = f"an index is multiplied by {text_of(removed)} {ONCE_TOO_OFTEN}"
-                yield self._change(site, _replaced(site.node, {product: text_of(kept)}), mistake, 1)
+                yield self._change(site, replaced(site.node, {product: text_of(kept)}), mistake, 1)
 
-    def _swapped_axes(self, site: _Site) -> Iterator[KernelChange]:
+    def _swapped_axes(self, site: Site) -> Iterator[KernelChange]:
         """Yield a site with x and y of the thread's index swapped, and with those of the block's index."""
         for kind in ("threadIdx", "blockIdx"):
             new = self._with_axes_swapped(site.node, kind)
@@ -1114,17 +1114,17 @@ class _Changes:
                 if text_of(part) in self._index_of[kind][axis]:
                     names = self._index_of[kind][other]
                     edits[part] = next((n for n in names[:-1] if self._is_visible(n, node)), names[-1])
-        return _replaced(node, edits) if edits else None
+        return replaced(node, edits) if edits else None
 
-    def _one_less(self, site: _Site) -> Iterator[KernelChange]:
+    def _one_less(self, site: Site) -> Iterator[KernelChange]:
         """Yield a condition with `<` for `<=`."""
-        sign = _sign(site.node)
+        sign = sign_of(site.node)
         if site.kind == "condition" and sign in ("<=", ">"):
             operator = next(child for child in site.node.children if text_of(child) == sign)
-            new = _replaced(site.node, {operator: "<" if sign == "<=" else ">="})
+            new = replaced(site.node, {operator: "<" if sign == "<=" else ">="})
             yield self._change(site, new, "the condition is off by one", 1)
 
-    def _with_whole_index(self, site: _Site) -> Iterator[KernelChange]:
+    def _with_whole_index(self, site: Site) -> Iterator[KernelChange]:
         """Yield `row + i < M` for `row < M` if what the condition guards has the index `row + i`."""
         guarded = _whole_condition(site.node).parent
         guarded = guarded.parent if guarded is not None and guarded.type == "condition_clause" else None
@@ -1137,20 +1137,21 @@ class _Changes:
             text_of(node): node
             for index in indices
             for node in all_of(index, "binary_expression")
-            if _sign(node) == "+" and not set(self._sizes) & {text_of(n) for n in all_of(node, "identifier")}
+            if sign_of(node) == "+"
+            and not set(self._sizes) & {text_of(n) for n in all_of(node, "identifier")}
         }
         for side in (left, right):
             for text, node in sums.items():
-                if side.type == "identifier" and text_of(side) in map(text_of, _terms(node)):
+                if side.type == "identifier" and text_of(side) in map(text_of, terms_of(node)):
                     mistake = f"the condition looks only at a part of the index {text}"
-                    yield self._change(site, _replaced(site.node, {side: text}), mistake, 2)
+                    yield self._change(site, replaced(site.node, {side: text}), mistake, 2)
 
     def _other_size_of_quotients(self) -> Iterator[KernelChange]:
         """Yield `i / N` and `i % N` at once for `i / M` and `i % M`, also if N and M are quotients."""
-        divisors: dict[str, dict[_Site, list[Node]]] = {}
+        divisors: dict[str, dict[Site, list[Node]]] = {}
         for site in self._sites:
             for node in all_of(site.node, "binary_expression"):
-                right = node.child_by_field_name("right") if _sign(node) in ("/", "%") else None
+                right = node.child_by_field_name("right") if sign_of(node) in ("/", "%") else None
                 if right is not None and right.type in (*_PLAIN[:1], *_GROUPED):
                     divisors.setdefault(text_of(right), {}).setdefault(site, []).append(right)
         sums = [name for name in self.of_sums_per_thread if not name.isdigit()]
@@ -1169,7 +1170,7 @@ class _Changes:
                 if re.sub(r"\s", "", other) == re.sub(r"\s", "", divisor):
                     continue
                 edits = [
-                    (site, _replaced(site.node, dict.fromkeys(nodes, other))) for site, nodes in sites.items()
+                    (site, replaced(site.node, dict.fromkeys(nodes, other))) for site, nodes in sites.items()
                 ]
                 shown = ", ".join(site.shown(text_of(site.node)) for site, _ in edits)
                 better = ", ".join(site.shown(new) for site, new in edits)
@@ -1179,15 +1180,15 @@ class _Changes:
                     tuple((site.node.start_byte, site.node.end_byte, new) for site, new in edits), 1,
                 )  # fmt: skip
 
-    def _with_factor(self, site: _Site) -> Iterator[KernelChange]:
+    def _with_factor(self, site: Site) -> Iterator[KernelChange]:
         """Yield an index with a length for its row, and `blockIdx.x * blockDim.x` for `blockIdx.x`."""
         parts = [text_of(n) for n in all_of(site.node, "identifier", "field_expression")]
         is_matrix = site.array in self._pointers and site.kind == "index" and site.array not in self._shared
         if is_matrix and not set(parts) & set(self._sizes) and site.whole.type == "subscript_expression":
             mistake = f"no row length where {site.array} is {self._verb(site)}"
-            for term in _terms(site.node):
+            for term in terms_of(site.node):
                 for size in self._sizes if term.type != "number_literal" else ():
-                    new = _replaced(site.node, {term: f"{_grouped(term)} * {size}"})
+                    new = replaced(site.node, {term: f"{grouped(term)} * {size}"})
                     yield self._change(site, new, mistake, 2)
             old = text_of(site.node)
             for name, size in itertools.product(self._indices_at(site), self._sizes):
@@ -1196,43 +1197,43 @@ class _Changes:
                         yield self._change(site, new, mistake, 2)
         for node in all_of(site.node, "identifier", "field_expression"):
             for axis in _AXES if site.kind == "value" else ():
-                is_factor = node.parent is not None and _sign(node.parent) == "*"
+                is_factor = node.parent is not None and sign_of(node.parent) == "*"
                 if text_of(node) in self._index_of["blockIdx"][axis] and not is_factor and node != site.node:
-                    new = _replaced(site.node, {node: f"{text_of(node)} * blockDim.{axis}"})
+                    new = replaced(site.node, {node: f"{text_of(node)} * blockDim.{axis}"})
                     yield self._change(site, new, "the block's index is not multiplied by its width", 2)
 
-    def _step_of_pointer(self, site: _Site) -> Iterator[KernelChange]:
+    def _step_of_pointer(self, site: Site) -> Iterator[KernelChange]:
         """Yield `B += BK * N` for `B += BK`."""
         is_step = site.kind == "value" and site.whole.type == "assignment_expression"
         names = {text_of(node) for node in all_of(site.node, "identifier", "field_expression")}
-        if is_step and site.array in self._pointers and _sign(site.whole) == "+=":
+        if is_step and site.array in self._pointers and sign_of(site.whole) == "+=":
             for size in self._sizes if not names & set(self._sizes) else ():
-                new = f"{_grouped(site.node)} * {size}"
+                new = f"{grouped(site.node)} * {size}"
                 yield self._change(site, new, f"a step of {site.array} lacks a row length", 1)
 
-    def _next_step(self, site: _Site) -> Iterator[KernelChange]:
+    def _next_step(self, site: Site) -> Iterator[KernelChange]:
         """Yield `(t + 1) * TILE` for `t * TILE`, if the kernel looks ahead elsewhere."""
         for node in all_of(site.node, "identifier") if site.kind in ("index", "value") else ():
             name = text_of(node)
             is_ahead = node.parent is not None and f"{name}+1" in re.sub(r"\s", "", text_of(node.parent))
-            if name in _counters_at(site.node) and f"{name}+1" in self._sums and not is_ahead:
-                new = _replaced(site.node, {node: f"({name} + 1)"})
+            if name in counters_at(site.node) and f"{name}+1" in self._sums and not is_ahead:
+                new = replaced(site.node, {node: f"({name} + 1)"})
                 yield self._change(site, new, f"the step {name} is used where the next one is meant", 3)
 
     def _in_bytes(self) -> Iterator[KernelChange]:
         """Yield indices in which a number of bytes, such as a pitch, is divided by the size of an element."""
-        used: dict[str, list[tuple[_Site, Node]]] = {}
+        used: dict[str, list[tuple[Site, Node]]] = {}
         for site in self._sites:
             for node in all_of(site.node, "identifier") if site.array and site.kind != "condition" else ():
                 if text_of(node) in self._function.parameter_names and text_of(node) in self._sizes:
                     used.setdefault(text_of(node), []).append((site, node))
         pitches = [name for name in used if "pitch" in name.lower()]
         for names in [[name] for name in used] + ([pitches] if len(pitches) > 1 else []):
-            edits: dict[_Site, dict[Node, str]] = {}
+            edits: dict[Site, dict[Node, str]] = {}
             for site, node in itertools.chain(*(used[name] for name in names)):
                 edits.setdefault(site, {})[node] = f"({text_of(node)} / sizeof(*{site.array}))"
             first = next(iter(edits))
-            changed = {at: _replaced(at.node, by) for at, by in edits.items()}
+            changed = {at: replaced(at.node, by) for at, by in edits.items()}
             are, them = ("are numbers", "them") if names[1:] else ("is a number", "it")
             likewise = f", likewise {', '.join(names[1:])}" if names[1:] else ""
             yield KernelChange(
@@ -1254,7 +1255,7 @@ class _Changes:
                 continue  # of two factors, and of the less of two numbers, the order is of no matter
             for one, other in itertools.combinations(plain, 2):
                 if text_of(one) != text_of(other):
-                    new = _replaced(call, {one: text_of(other), other: text_of(one)})
+                    new = replaced(call, {one: text_of(other), other: text_of(one)})
                     edits = (one.start_byte, one.end_byte, text_of(other)), (
                         other.start_byte, other.end_byte, text_of(one),
                     )  # fmt: skip
@@ -1272,9 +1273,9 @@ class _Changes:
             for node in all_of(given, "identifier", "binary_expression") if given else ():
                 value = self._function.first_values.get(text_of(node), node)
                 if re.search(r"(?:& 1|% 2)\)?$", text_of(value)):
-                    edits[node] = f"1 - {_grouped(node)}"
+                    edits[node] = f"1 - {grouped(node)}"
             if edits:
-                shown, new = " ".join(text_of(call).split()), " ".join(_replaced(call, edits).split())
+                shown, new = " ".join(text_of(call).split()), " ".join(replaced(call, edits).split())
                 yield KernelChange(
                     f"the call gets the buffer that is being read: {shown} instead of {new}",
                     f"write {new}", "", *file_and_line_of(call),
@@ -1288,9 +1289,9 @@ class _Changes:
             pair = [first, second] if second and second.type == "declaration" else [first]
             for declared in [first], pair:
                 binary = [node for each in declared for node in all_of(each, "binary_expression")]
-                divided = [node for node in binary if _sign(node) in ("/", "%")]
+                divided = [node for node in binary if sign_of(node) in ("/", "%")]
                 nodes = [node for each in divided if (node := each.child_by_field_name("right"))]
-                name = text_of(nodes[0]) if len(nodes) == 2 and {*map(_sign, divided)} == {*"/%"} else ""
+                name = text_of(nodes[0]) if len(nodes) == 2 and {*map(sign_of, divided)} == {*"/%"} else ""
                 if name not in self._tiles or text_of(nodes[1]) != name:
                     continue
                 for other in self._tiles_at(nodes[0]):
@@ -1304,14 +1305,14 @@ class _Changes:
                         )  # fmt: skip
                 break
 
-    def _of_other_thread(self, site: _Site) -> Iterator[KernelChange]:
+    def _of_other_thread(self, site: Site) -> Iterator[KernelChange]:
         """Yield an index with each variable of the thread replaced by each other one, as `col` by `row`."""
-        counters = _counters_at(site.node)
+        counters = counters_at(site.node)
         for node in all_of(site.node, "identifier"):
             for other in counters if text_of(node) in counters else ():
                 if other != text_of(node):
                     mistake = f"the wrong loop variable is used, {text_of(node)}"
-                    yield self._change(site, _replaced(site.node, {node: other}), mistake, 3)
+                    yield self._change(site, replaced(site.node, {node: other}), mistake, 3)
         if site.kind != "index":
             return
         for node in all_of(site.node, "identifier"):
@@ -1322,19 +1323,19 @@ class _Changes:
                 if other != name:
                     mistake = f"the wrong variable is an index, {name}"
                     rank = 2 if {name, other} <= self._of_block_alone else 4  # `row0` for `col0`
-                    yield self._change(site, _replaced(site.node, {node: other}), mistake, rank)
+                    yield self._change(site, replaced(site.node, {node: other}), mistake, rank)
 
-    def _other_order(self, site: _Site) -> Iterator[KernelChange]:
+    def _other_order(self, site: Site) -> Iterator[KernelChange]:
         """Yield an index with two variables of the thread swapped, `row * N + col` for `col * N + row`."""
         is_place = site.kind in ("index", "value")
-        indices = [*self._indices_at(site), *_counters_at(site.node)] if is_place else []
+        indices = [*self._indices_at(site), *counters_at(site.node)] if is_place else []
         nodes = [node for node in all_of(site.node, "identifier") if text_of(node) in indices]
         for one, other in itertools.combinations(sorted({text_of(node) for node in nodes}), 2):
             swap = {one: other, other: one}
             edits = {node: swap[text_of(node)] for node in nodes if text_of(node) in swap}
             mistake = f"{TWO_VARIABLES} in an index, {one} and {other}"
-            new = _replaced(site.node, edits)
-            counters = _counters_at(site.node)[::-1]  # the outer loop's first
+            new = replaced(site.node, edits)
+            counters = counters_at(site.node)[::-1]  # the outer loop's first
             found = [part for part in re.findall(r"\w+", new) if part in counters]
             is_strange = {one, other} <= set(counters) and found != sorted(found, key=counters.index)
             yield self._change(site, new, mistake, 4 if is_strange else 2)
@@ -1342,11 +1343,11 @@ class _Changes:
             for node in sized:
                 for size in self._sizes if text_of(node) in self._sizes else ():
                     if size != text_of(node):
-                        yield self._change(site, _replaced(site.node, {**edits, node: size}), mistake, 3)
+                        yield self._change(site, replaced(site.node, {**edits, node: size}), mistake, 3)
 
     def _in_all_conditions(self) -> Iterator[KernelChange]:
         """Yield the conditions of one `if` with sizes swapped, `<` for each `<=`, or other operators."""
-        groups: dict[Node, list[_Site]] = {}
+        groups: dict[Node, list[Site]] = {}
         for site in self._sites:
             if site.kind == "condition":
                 groups.setdefault(_whole_condition(site.node), []).append(site)
@@ -1357,7 +1358,7 @@ class _Changes:
             less = [next((c.edits[0][2] for c in self._one_less(site)), "") for site in sites]
             own, other = (self._size_in(site.node) for site in sites)
             swapped = [
-                _replaced(site.node, {size: text_of(instead)}) if size and instead else ""
+                replaced(site.node, {size: text_of(instead)}) if size and instead else ""
                 for site, size, instead in zip(sites, (own, other), (other, own), strict=True)
             ]
             options = {
@@ -1367,15 +1368,15 @@ class _Changes:
             for mistake, new in options.items():
                 if all(new):
                     texts = dict(zip((site.node for site in sites), new, strict=True))
-                    better, file_line = _replaced(whole, texts), file_and_line_of(whole)
+                    better, file_line = replaced(whole, texts), file_and_line_of(whole)
                     edits = tuple((node.start_byte, node.end_byte, text) for node, text in texts.items())
                     sentence = f"{mistake}: {text_of(whole)} instead of {better}"
                     yield KernelChange(sentence, f"write {better}", "", *file_line, edits, 1, True)
 
-    def _other_operators(self, whole: Node, sites: Sequence[_Site]) -> Iterator[KernelChange]:
+    def _other_operators(self, whole: Node, sites: Sequence[Site]) -> Iterator[KernelChange]:
         """Yield conditions joined by the other of `&&` and `||`, and with the opposite comparisons."""
-        joints = [node for node in all_of(whole, "binary_expression") if _sign(node) in _OTHER_JOINT]
-        signs = {_sign(node) for node in joints}
+        joints = [node for node in all_of(whole, "binary_expression") if sign_of(node) in _OTHER_JOINT]
+        signs = {sign_of(node) for node in joints}
         comparisons = [
             {child: _OPPOSITE[text_of(child)] for child in site.node.children if text_of(child) in _OPPOSITE}
             for site in sites
@@ -1383,7 +1384,7 @@ class _Changes:
         if len(signs) == 1 and len(joints) == len(sites) - 1:
             (sign,) = signs
             other = _OTHER_JOINT[sign]
-            better = _replaced(
+            better = replaced(
                 whole, {part: other for node in joints for part in node.children if text_of(part) == sign}
             )
             # An edit replaces one comparison: the first becomes the whole, the others have no effect.
@@ -1392,12 +1393,12 @@ class _Changes:
             yield self._of_condition(whole, better, sites, texts, mistake)
         is_of_if = whole.parent is not None and whole.parent.type == "condition_clause"
         if is_of_if and len(joints) == len(sites) - 1:
-            better = _replaced(whole, {part: sign for edits in comparisons for part, sign in edits.items()})
-            texts = [_replaced(site.node, edits) for site, edits in zip(sites, comparisons, strict=True)]
+            better = replaced(whole, {part: sign for edits in comparisons for part, sign in edits.items()})
+            texts = [replaced(site.node, edits) for site, edits in zip(sites, comparisons, strict=True)]
             yield self._of_condition(whole, better, sites, texts, "the comparison is the wrong way round")
 
     def _of_condition(
-        self, whole: Node, better: str, sites: Sequence[_Site], texts: Sequence[str], mistake: str
+        self, whole: Node, better: str, sites: Sequence[Site], texts: Sequence[str], mistake: str
     ) -> KernelChange:
         edits = zip(sites, texts, strict=True)
         shown, better = (re.sub(r"\s+", " ", text) for text in (text_of(whole), better))
@@ -1411,7 +1412,7 @@ class _Changes:
         parts = all_of(node, "identifier", "field_expression")
         return next((part for part in parts if text_of(part) in self._sizes), None)
 
-    def _with_thread(self, site: _Site) -> Iterator[KernelChange]:
+    def _with_thread(self, site: Site) -> Iterator[KernelChange]:
         """Yield an index of a matrix that does not depend on the thread, with variables of the thread."""
         if site.kind != "index" or site.array not in self._pointers or self.depends_on_thread(site.whole):
             return
@@ -1426,7 +1427,7 @@ class _Changes:
         for new in options:
             yield self._change(site, new, f"the index of {site.array} does not depend on the thread", 2)
 
-    def _of_no_thread(self, site: _Site) -> Iterator[KernelChange]:
+    def _of_no_thread(self, site: Site) -> Iterator[KernelChange]:
         """Yield a variable of the block's index with the thread's: in addition, or instead of the block's."""
         name, _, old = site.shown(text_of(site.node)).partition(" = ")
         if site.kind != "value" or site.array or not old:
@@ -1438,7 +1439,7 @@ class _Changes:
             if not of_block or self._depends_on_axis(site.node, axis):
                 continue
             options = [f"{text_of(site.node)} + {thread}"]
-            options += [_replaced(site.node, {part: thread}) for part in of_block]
+            options += [replaced(site.node, {part: thread}) for part in of_block]
             for new in options:
                 yield self._change(site, new, f"the index {name} does not depend on {thread}", 1)
 
@@ -1450,7 +1451,7 @@ class _Changes:
             self._depends_on_axis(values[name], axis, above | names) for name in names
         )
 
-    def _indices_at(self, site: _Site) -> list[str]:
+    def _indices_at(self, site: Site) -> list[str]:
         """Return the whole numbers that depend on the thread and can be used at a site."""
         return [
             name
@@ -1466,13 +1467,13 @@ class _Changes:
             return value is not None and re.search(r"\d\.|\.\d|\[|\bfloat\b", text_of(value)) is None
         return re.search(r"\b(?:int|unsigned|long|short|s?size_t|u?int\d+_t)\b", declared) is not None
 
-    def _other_axis_of_block(self, site: _Site) -> Iterator[KernelChange]:
+    def _other_axis_of_block(self, site: Site) -> Iterator[KernelChange]:
         """Yield `blockDim.y` for `blockDim.x`, and the other way round."""
         for node in all_of(site.node, "field_expression"):
             name = text_of(node)
             if name in ("blockDim.x", "blockDim.y"):
                 other = "blockDim.y" if name == "blockDim.x" else "blockDim.x"
-                new = _replaced(site.node, {node: other})
+                new = replaced(site.node, {node: other})
                 yield self._change(site, new, f"the wrong extent of the block is used, {name}", 1)
 
     def _counts_size(self, counter: str) -> bool:
@@ -1481,7 +1482,7 @@ class _Changes:
         conditions = [{*map(text_of, all_of(node, "identifier"))} for node in loops if node]
         return any(counter in names and names & {*self._sizes} for names in conditions)
 
-    def _with_counter(self, site: _Site) -> Iterator[KernelChange]:
+    def _with_counter(self, site: Site) -> Iterator[KernelChange]:
         """Yield `(p + ty + i) * N + x` for `(p + ty) * N + x` if a loop around it counts `i`."""
         if not site.array and site.kind != "value":
             return
@@ -1492,9 +1493,9 @@ class _Changes:
             side
             for product in all_of(site.node, "binary_expression")
             for side in (product.child_by_field_name("left"), product.child_by_field_name("right"))
-            if _sign(product) == "*" and side is not None and side.type == "parenthesized_expression"
+            if sign_of(product) == "*" and side is not None and side.type == "parenthesized_expression"
         ]
-        *inner, outermost = _counters_at(site.node) or [""]
+        *inner, outermost = counters_at(site.node) or [""]
         for counter in (*inner, outermost):
             if counter in names or not counter or (counter == outermost and self._counts_size(counter)):
                 continue
@@ -1503,46 +1504,46 @@ class _Changes:
             for step in steps:
                 edits = [{row: f"{text_of(row)[:-1]} + {step})"} for row in rows]
                 for edit in (*edits, {site.node: f"{text_of(site.node)} + {step}"}):
-                    yield self._change(site, _replaced(site.node, edit), mistake, 3)
+                    yield self._change(site, replaced(site.node, edit), mistake, 3)
 
-    def _other_literal(self, site: _Site) -> Iterator[KernelChange]:
+    def _other_literal(self, site: Site) -> Iterator[KernelChange]:
         """Yield `As[i + 3]` for `As[i + 2]` if two statements write that, or another sum is `i + 3`."""
         shown = text_of(site.whole)
         twins = [s for s in self._sites if text_of(s.whole) == shown and _is_written(s.whole)]
         are_twins = len({s.whole.start_byte for s in twins}) > 1
         for node in all_of(site.node, "number_literal") if site.kind == "index" else ():
             value, around = text_of(node), node.parent
-            is_added = around is not None and _sign(around) in ("+", "-")
+            is_added = around is not None and sign_of(around) in ("+", "-")
             if not value.isdigit() or not (is_added or node == site.node):
                 continue
             near = [int(value) + 1, int(value) - 1] if are_twins and _is_written(site.whole) else []
             for other in near:
-                new = _replaced(site.node, {node: str(other)})
+                new = replaced(site.node, {node: str(other)})
                 if other >= 0:
                     yield self._change(site, new, "two statements write one element", 1)
             base = text_of(around.child_by_field_name("left")) if around is not None and is_added else ""
             for added in sorted(found[1] for text in self._sums if (found := _ADDED.fullmatch(text))):
                 if base and f"{base}+{added}" in self._sums and added != value:
-                    new = _replaced(site.node, {node: added})
+                    new = replaced(site.node, {node: added})
                     yield self._change(site, new, f"the wrong number is added to {base}, {value}", 1)
 
-    def _part_of_size(self, site: _Site) -> Iterator[KernelChange]:
+    def _part_of_size(self, site: Site) -> Iterator[KernelChange]:
         """Yield `col < N / 2` for `col < N`, and so in an index, of a kernel with vectors of 2 elements."""
         is_place = site.kind == "condition" or (site.kind == "index" and site.array not in self._shared)
         width = _VECTOR.search(text_of(self._function.node)) if is_place else None
         size = self._size_in(site.node) if width else None
         if width and size is not None and site.kind == "index":
-            new = _replaced(site.node, {size: f"({text_of(size)} / {width[1]})"})
+            new = replaced(site.node, {size: f"({text_of(size)} / {width[1]})"})
             mistake = f"a row has {text_of(size)} / {width[1]} vectors of {width[1]} elements"
             yield self._change(site, new, mistake, 1)
-        elif width and size is not None and not (size.parent and _sign(size.parent) == "/"):
-            new = _replaced(site.node, {size: f"{text_of(size)} / {width[1]}"})
+        elif width and size is not None and not (size.parent and sign_of(size.parent) == "/"):
+            new = replaced(site.node, {size: f"{text_of(size)} / {width[1]}"})
             mistake = f"the condition has the size in elements, and the index counts {width[1]} at once"
             yield self._change(site, new, mistake, 2)
 
     def _other_buffer(self) -> Iterator[KernelChange]:
         """Yield another first index of all shared arrays that have one variable as their first index."""
-        groups: dict[tuple[str, bool, Node | None], list[_Site]] = {}
+        groups: dict[tuple[str, bool, Node | None], list[Site]] = {}
         for site in self._sites:
             inner = site.whole
             while inner.type == "subscript_expression":
@@ -1552,7 +1553,7 @@ class _Changes:
                 inner = argument
             is_first = inner != site.whole and inner.start_byte <= site.node.start_byte < inner.end_byte
             if site.kind == "index" and is_first and site.array in self._shared:
-                loop = next((n for n in _ancestors(site.whole) if n.type in _LOOPS), None)
+                loop = next((n for n in ancestors(site.whole) if n.type in _LOOPS), None)
                 groups.setdefault((text_of(site.node), _is_written(site.whole), loop), []).append(site)
         names = dict.fromkeys(name for name, *_ in groups)
         flips = [
@@ -1597,7 +1598,7 @@ class _Changes:
                 for name in all_of(node.child_by_field_name("right") or node, "identifier")
             }
             for left, node in assigned:
-                name = _base_of_sum(left) if left is not None and _sign(node) == "+=" else ""
+                name = _base_of_sum(left) if left is not None and sign_of(node) == "+=" else ""
                 declared = self._declared.get(name)
                 is_outside = declared is not None and not (
                     loop.start_byte <= declared.start_byte < loop.end_byte
@@ -1606,7 +1607,7 @@ class _Changes:
                     continue
                 zero = f"(__builtin_memset(&{name}, 0, sizeof {name}), 0)"
                 line = file_and_line_of(loop)[1]
-                counters = _counters_at(body)
+                counters = counters_at(body)
                 of = f" over {counters[0]}" if counters else ""
                 yield KernelChange(
                     f"the sum {name} is not set to 0 again for each step of the loop{of} in line {line}: "
@@ -1617,7 +1618,7 @@ class _Changes:
 
     def _swapped_indices(self) -> Iterator[KernelChange]:
         """Yield each element such as `As[tx][ty]` with its two indices swapped."""
-        groups: dict[tuple[str, bool, str, str], list[tuple[_Site, _Site]]] = {}
+        groups: dict[tuple[str, bool, str, str], list[tuple[Site, Site]]] = {}
         for inner, outer in itertools.product(self._sites, repeat=2):
             if inner.kind == outer.kind == "index" and inner.whole == outer.whole:
                 first, second = text_of(inner.node), text_of(outer.node)
@@ -1803,7 +1804,7 @@ def _factors_beside(node: Node) -> list[Node]:
     around = node.parent
     while around is not None and (
         around.type == "parenthesized_expression"
-        or (around.type == "binary_expression" and _sign(around) == "*")
+        or (around.type == "binary_expression" and sign_of(around) == "*")
     ):
         found += all_of(around, "identifier", "field_expression", "number_literal")
         around = around.parent
@@ -1814,7 +1815,7 @@ def _is_factor(node: Node) -> bool:
     around = node.parent
     while around is not None and around.type == "parenthesized_expression":
         around = around.parent
-    return around is not None and around.type == "binary_expression" and _sign(around) == "*"
+    return around is not None and around.type == "binary_expression" and sign_of(around) == "*"
 
 
 def _base_of_sum(node: Node) -> str:

@@ -15,8 +15,8 @@ from cudamm.source.changed_expression import (
     edits_within,
     grouped,
     replaced,
-    sign,
-    terms,
+    sign_of,
+    terms_of,
 )
 from cudamm.source.parsed_source import all_of, file_and_line_of, text_of
 
@@ -108,11 +108,13 @@ def _places_in(site: Site, of_elements: set[str], of_thread: set[str]) -> Iterat
     }
     counters = loops.keys() & of_elements
     for chain in all_of(site.node, "binary_expression") if counters else ():
-        is_part = chain != site.node and chain.parent is not None and sign(chain.parent) == "+"
-        if sign(chain) != "+" or is_part:
+        is_part = chain != site.node and chain.parent is not None and sign_of(chain.parent) == "+"
+        if sign_of(chain) != "+" or is_part:
             continue
-        of_counter = [(term, *split) for term in terms(chain) for split in _split(term, counters, of_thread)]
-        varying = [term for term in terms(chain) if not _names(term) & loops.keys()]
+        of_counter = [
+            (term, *split) for term in terms_of(chain) for split in _split(term, counters, of_thread)
+        ]
+        varying = [term for term in terms_of(chain) if not _names(term) & loops.keys()]
         of_index = [(term, *split) for term in varying for split in _split(term, of_thread, counters)]
         for term, counter, step in of_counter:
             for other, thread, width in of_index:
@@ -135,7 +137,7 @@ def _split(term: Node, own: Collection[str], not_of: Collection[str]) -> Iterato
 
 
 def _factors(node: Node) -> list[Node]:
-    if node.type == "binary_expression" and sign(node) == "*":
+    if node.type == "binary_expression" and sign_of(node) == "*":
         sides = (node.child_by_field_name("left"), node.child_by_field_name("right"))
         return [factor for side in sides if side is not None for factor in _factors(side)]
     return [node]

@@ -74,6 +74,9 @@ _ARRAY_OF_SIZES = re.compile("shape|stride|dim|size", re.IGNORECASE)
 _BY_COLUMN = re.compile(r"col(umn)?[-_ ]?major", re.IGNORECASE)
 """What a program mentions, perhaps in a comment, whose matrices lie column by column."""
 
+_BY_ROW = re.compile(r"row[-_ ]?major", re.IGNORECASE)
+"""What a program mentions whose matrices lie row by row."""
+
 _OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular matrix"}
 """What kernels multiply that have certain words in their names."""
 
@@ -989,7 +992,9 @@ class LaunchRoles:
 
     @property
     def _says_by_column(self) -> bool:
-        return _BY_COLUMN.search(self.file.text) is not None
+        """Whether a name says that matrices are column-major, or a comment in a file that names no rows."""
+        in_comment = _BY_COLUMN.search(self.file.text) and not _BY_ROW.search(self.file.text)
+        return bool(in_comment or _BY_COLUMN.search(text_of(self.file.tree)))
 
     def _stored_across(self) -> set[str]:
         """Return A or B if it has the shape of the transpose of what the kernel reads, and the other fits."""

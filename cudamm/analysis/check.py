@@ -53,7 +53,7 @@ from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import UNSCALED, Problem, Shape
 from cudamm.kernels.usual_sizes import own_size_not_run
-from cudamm.kernels.variant import ChosenBy, Variant, chosen_record
+from cudamm.kernels.variant import EMPTY_GRID, ChosenBy, Variant, chosen_record
 from cudamm.source.c_text import dynamic_arrays_in
 from cudamm.source.kernel_changes import with_all_barriers, with_barriers
 
@@ -795,7 +795,7 @@ def _of_one_grid(errors: Sequence[Mistake], own_size: tuple[int, int, int] | Non
         own_size: M, N and K in the program; None if they are not known.
     """
     few = next((mistake for mistake in errors if mistake.message.startswith(FEW_BLOCKS)), None)
-    empty = [mistake for mistake in errors if mistake.message.startswith("cannot be launched: the grid is")]
+    empty = [mistake for mistake in errors if mistake.message.startswith(EMPTY_GRID)]
     if few is None or not empty:
         return errors
     cure = max((mistake.cure for mistake in empty), key=len)  # for x and y, if it can

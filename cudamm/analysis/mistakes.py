@@ -20,7 +20,7 @@ from cudamm.analysis.row_padding import row_padding
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import ORDER_MATTERS, RIGHT_AT_FIRST, Verdict
-from cudamm.execution.usual_causes import OF_LAUNCH
+from cudamm.execution.usual_causes import LESS_THAN_TYPE, OF_LAUNCH
 from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, WRONG_TERM
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import ELEMENT_TYPES
@@ -1002,6 +1002,8 @@ def _is_consequence(mistake: Mistake) -> bool:
     """Return whether a mistake may follow from another that was not observed."""
     lacks_barrier = mistake.barrier and mistake.needs_barrier
     if lacks_barrier or mistake.cure == BLOCK_LIKE_TILE or mistake.cure.startswith(BEHIND_OTHER):
+        return False
+    if mistake.message.startswith(LESS_THAN_TYPE):  # no change of the text computes in more
         return False
     return mistake.kind in ("out-of-bounds", "race", "uninitialised", "wrong-result", "crash")
 

@@ -834,18 +834,16 @@ def _other_sizes(case: Case, launch: Launch, *, are_named: bool = False) -> Iter
 
 
 def _rounded_up(case: Case, launch: Launch) -> Iterator[ProvenCause]:
-    """Yield each argument, and the blocks in z, whose quotient the program rounds down, rounded up.
-
-    So it is with the part of K of each of several blocks.
-    """
+    """Yield each argument, and the blocks in z, rounded up if the program rounds a part of K down."""
     variant, element = case.variant, case.problem.element
+    k = re.compile(r"\b[MNK]\b.* // " if are_square_only([variant]) else r"\bK\b.* // ")
     declared = parameters_of(case.program.text, case.program.entry)
 
     def value(rounded: Expression, of: Launch) -> int:
         return rounded.whole(variant.names(element, *of.shape.extents))
 
     for place, text in enumerate(variant.method.arguments):
-        if "//" not in text or text.startswith(("{", TENSOR_MAP, ARRAY_FILE)):
+        if not k.search(text) or text.startswith(("{", TENSOR_MAP, ARRAY_FILE)):
             continue
         quotient, rounded = parse(text), parse(text).rounded_up()
 
@@ -859,7 +857,7 @@ def _rounded_up(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             variant.rounded_up([quotient], "it"), relaunched=passed,
         )  # fmt: skip
     for slices in variant.method.grid[2:]:
-        if "//" not in slices.text:
+        if not k.search(slices.text):
             continue
         of_slices = slices.rounded_up()
 

@@ -161,9 +161,7 @@ class Variant:
         if min(x, y, z) < 1:
             if field == "grid" and any(expression.names for expression in expressions):
                 empty = [e for e in expressions if e.whole(names) < 1]
-                raise KernelError(
-                    f"cannot be launched: the grid is {x} x {y} x {z} blocks; {self.rounded_up(empty)}"
-                )
+                raise KernelError(f"{EMPTY_GRID} {x} x {y} x {z} blocks; {self.rounded_up(empty)}")
             raise UsageError(f"{self}: {field} is {x} x {y} x {z}; each number must be at least 1")
         return x, y, z
 
@@ -191,6 +189,9 @@ class Variant:
             text += f"; C++ rounds {size} / {tile} down before ceil({size} / {tile}) sees it"
         return self.method.with_own_sizes(text) if is_of_host_code else text
 
+
+EMPTY_GRID = "cannot be launched: the grid is"
+"""How the reason of a launch begins whose grid has no blocks at a size."""
 
 _SIZES = r"[MNK](?: \* [MNK])*"
 """A size, or a product of sizes."""

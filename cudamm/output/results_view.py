@@ -15,6 +15,7 @@ from cudamm.benchmark.result import Result, Status, are_comparable, share_of_cub
 from cudamm.benchmark.sample_statistics import Ratio, ratio_of_medians
 from cudamm.execution.case import FIRST_LAUNCH_ONLY, ORDER_MATTERS, ORDER_SEEN, RIGHT_AT_FIRST
 from cudamm.kernels.input_kinds import AnyKind, unusual_inputs
+from cudamm.kernels.variant import EMPTY_GRID
 from cudamm.output.best_row import best_candidates, best_of_several, best_row, speed_order
 from cudamm.output.number_format import parameters, rate_unit, variant
 from cudamm.output.result_marks import BEST, BEST_OF_SWEEP, Mark, gpus_of, marks_of
@@ -469,8 +470,8 @@ def troubles(results: Iterable[Result]) -> list[Trouble]:
             is_one_cause = len(causes.get((_variant(result), result.dtype), ())) == 1
             if _vagueness(result) and is_one_cause and _is_wrong_product(result):
                 kind, reason = "", _ALSO_WRONG
-            if reason.startswith(_EMPTY_GRID):
-                kind, reason = _EMPTY_GRID, ""
+            if reason.startswith(EMPTY_GRID):
+                kind, reason = EMPTY_GRID, ""
             key = (_variant(result), kind, reason)
         groups.setdefault(key, []).append(ResultRow(result))
     found = [
@@ -483,9 +484,6 @@ def troubles(results: Iterable[Result]) -> list[Trouble]:
 
 _ALSO_WRONG = "wrong too, without a cause of its own: mend the mistake that is named, and verify again"
 """What is reported of other sizes once the cause of a wrong product is known at one."""
-
-_EMPTY_GRID = "cannot be launched: the grid is"
-"""How the reason of a launch begins whose grid has no blocks at this size."""
 
 _NUMBER_OF_THREAD = re.compile(r"\(\d+(,\d+)+\)|\[[\d, -]+\]|\b\d[\d,]*(\.\d+)?\b")
 _WRONG_PRODUCT = re.compile(

@@ -989,12 +989,15 @@ def _stride(watched: WatchedLaunch, access: Access) -> int | None:
 def may_follow_from_another(mistakes: Sequence[Mistake], program: Program) -> bool:
     """Return whether mistakes may follow from one that was not observed, such as a wrong index.
 
-    A missing barrier explains races, unless two arrays overlap in dynamic shared memory.
+    A missing barrier explains races, unless two arrays overlap in dynamic shared memory. Only a product of
+    doubles that is computed in less than its type may have a declaration that explains it.
     """
     is_outside = any(mistake.kind == "out-of-bounds" for mistake in mistakes)
     lacks_barrier = any(m.barrier and m.needs_barrier for m in mistakes)
     if lacks_barrier and not (is_outside or dynamic_arrays_in(program.text)):
         return False
+    if program.element.name != "float64":
+        mistakes = [mistake for mistake in mistakes if not mistake.message.startswith(LESS_THAN_TYPE)]
     return any(map(_is_consequence, mistakes))
 
 
@@ -1002,8 +1005,6 @@ def _is_consequence(mistake: Mistake) -> bool:
     """Return whether a mistake may follow from another that was not observed."""
     lacks_barrier = mistake.barrier and mistake.needs_barrier
     if lacks_barrier or mistake.cure == BLOCK_LIKE_TILE or mistake.cure.startswith(BEHIND_OTHER):
-        return False
-    if mistake.message.startswith(LESS_THAN_TYPE):  # no change of the text computes in more
         return False
     return mistake.kind in ("out-of-bounds", "race", "uninitialised", "wrong-result", "crash")
 

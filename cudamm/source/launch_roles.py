@@ -950,8 +950,11 @@ class LaunchRoles:
         uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
         a, b, c = (uses[letter] for letter in "ABC")
         of_threads = {name for name in a.added | b.added if name.startswith(("threadIdx", "blockIdx"))}
-        if a.strides and b.is_vector and c.is_vector and b.added.isdisjoint(of_threads):
-            raise NoProduct(f"{self.kernel.name} multiplies a matrix and a vector")
+        if b.is_vector and c.is_vector and b.added.isdisjoint(of_threads):
+            if a.strides:
+                raise NoProduct(f"{self.kernel.name} multiplies a matrix and a vector")
+            if of_threads:
+                raise NoProduct(f"{self.kernel.name} multiplies by the same numbers in each thread")
         if a.is_vector and b.is_vector and a.added == b.added and not (c.added or c.multiplied):
             raise NoProduct(f"{self.kernel.name} multiplies two vectors")
         is_known = any(name.startswith(("threadIdx", "blockIdx")) for name in c.multiplied | c.added)

@@ -139,6 +139,8 @@ def test_a_padded_size_beside_its_own_size_is_refused() -> None:
          "times multiplies a matrix and a vector"),
         ("fast_sgemv", "float s = 0; for (int j = 0; j < n; ++j) s += A[i * n + j] * B[j * n]; C[i * n] = s;",
          "fast_sgemv multiplies a matrix and a vector"),
+        ("convolve", "float s = 0; for (int j = 0; j < n; ++j) s += A[i - n / 2 + j] * B[j]; C[i] = s;",
+         "convolve multiplies by the same numbers in each thread"),
         ("dot", "for (; i < n; i += blockDim.x) atomicAdd(C, A[i] * B[i]);", "dot multiplies two vectors"),
         ("trmm", "float s = 0; for (int j = 0; j < n; ++j) s += A[i * n + j] * B[j * n]; C[i * n] = s;",
          "trmm multiplies a triangular matrix"),

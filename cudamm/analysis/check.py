@@ -547,8 +547,9 @@ def _at_end_of_loop(case: Case, races: Sequence[Mistake], timeout_s: float) -> M
     """
     # The barriers between the lines may be enough for two steps of the loop.
     m, n, k = case.problem.shape.extents
+    deeper = MORE_STEPS * k
     try:
-        case = case_at(case, Shape(m, n, MORE_STEPS * k))
+        case = case_at(case, Shape(deeper, deeper, deeper) if m == n == k else Shape(m, n, deeper))
     except (KernelError, UsageError):
         return None
     lines = [line for race in races for line in race.barrier_lines]

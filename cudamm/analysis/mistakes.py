@@ -24,7 +24,7 @@ from cudamm.execution.usual_causes import LESS_THAN_TYPE, OF_LAUNCH
 from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, WRONG_TERM
 from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import ELEMENT_TYPES
-from cudamm.source.c_definitions import lines_in_one_function
+from cudamm.source.c_definitions import lines_in_one_function, names_with
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
 from cudamm.source.kernel_changes import why_barrier_is_missed, with_barriers
 
@@ -1151,10 +1151,12 @@ class _BarrierLines:
         groups = "|".join(re.findall(_WARP_GROUP, "\n".join(self._lines.values()))) or r"(?!)"
         sync_of_warp = rf"\b(?:{groups})\s*\.\s*sync\s*\(|(?<![\w.>])sync\s*\(\s*(?:{groups})\s*\)"
         self._of_warp = re.compile(rf"\b__syncwarp\s*\(|{sync_of_warp}")
-        self._of_block = re.compile(
+        of_block = (
             rf"\b__syncthreads(?:_\w+)?\s*\(|\b(?!(?:{groups})\b)\w+\s*\.\s*sync\s*\("
             rf"|(?<![\w.>])sync\s*\((?!\s*(?:{groups})\s*\))|\bbarrier\b"
         )
+        names = names_with(program.method.source, of_block)
+        self._of_block = re.compile("|".join([of_block, *(rf"\b{name}\b" for name in names)]))
 
     def has_block_barrier(self, first: int, last: int) -> bool:
         """Return whether a barrier of the block is between two accesses."""

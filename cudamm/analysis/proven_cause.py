@@ -978,9 +978,7 @@ def _of_text(
                     change.mistake, change.cure, change.array, file, change.line, (change, source.text)
                 )
                 makes_right = trials.is_right(None, changed, number) and _is_clean(cause, case)
-                if makes_right and (
-                    not change.is_condition or _is_right_at_other_sizes(cause, case, ragged=True)
-                ):
+                if makes_right and _is_right_at_other_sizes(cause, case, ragged=change.is_condition):
                     others = [
                         other
                         for place, other in enumerate(tried[number:], number + 1)
@@ -1105,16 +1103,22 @@ def _is_clean(cause: ProvenCause, case: Case) -> bool:
 
 
 def _is_right_at_other_sizes(cause: ProvenCause, case: Case, *, ragged: bool = False) -> bool:
-    """Return whether the product is also right with M and K swapped; True if it cannot be launched so.
+    """Return whether the product is also right at other sizes; True if it cannot be launched so.
 
-    At one shape, a wrong condition may hold by chance, such as `row < K / 2` for each of M = K / 2 rows.
+    At one shape, a wrong condition may hold by chance, such as `row < K / 2` for each of M = K / 2 rows: M and
+    K are swapped. A sum over the threads of a block may be right while K is smaller than the block: K is larger.
 
     Args:
         ragged: try also sizes that are smaller by 1, where a condition has to keep surplus threads away.
     """
-    swapped = Shape(*reversed(case.problem.shape.extents))
-    smaller = Shape(*(max(1, extent - 1) for extent in case.problem.shape.extents))
-    return all(_is_right_at(cause, case, shape) for shape in (swapped, *([smaller] if ragged else [])))
+    assert case.launch is not None  # noqa: S101 - the case was launched before
+    m, n, k = case.problem.shape.extents
+    shapes = [Shape(k, n, m)]
+    if (threads := math.prod(case.launch.block)) >= k and m * n * threads <= MOST_WORK:
+        shapes.append(Shape(m, n, (threads // k + 1) * k))
+    if ragged:
+        shapes.append(Shape(*(max(1, extent - 1) for extent in (m, n, k))))
+    return all(_is_right_at(cause, case, shape) for shape in shapes)
 
 
 def _is_right_at(cause: ProvenCause, case: Case, shape: Shape) -> bool:

@@ -254,6 +254,14 @@ def function_of_node(node: Node) -> Function:
     )
 
 
+def names_with(source: str, pattern: str) -> list[str]:
+    """Return the names of the macros, and of the functions other than kernels, whose text has a pattern."""
+    file = source_file(source)
+    names = [name for name, (_, text) in file.macros.items() if re.search(pattern, text)]
+    others = [function for function in file.functions if function.name and not function.is_kernel]
+    return names + [other.name for other in others if re.search(pattern, text_of(other.node))]
+
+
 def lines_in_one_function(source: str, one: int, other: int) -> tuple[int, int]:
     """Return two lines, each replaced by the call that leads to it, if they are in different functions.
 

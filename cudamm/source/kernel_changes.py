@@ -31,7 +31,7 @@ from cudamm.source.changed_expression import (
 from cudamm.source.launch_roles import SMALLEST_SIZE
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
-from cudamm.source.register_tile_changes import other_orders_of_elements
+from cudamm.source.register_tile_changes import exchanged_counters, other_orders_of_elements
 from cudamm.source.vector_changes import exchanged_elements, exchanged_members, missing_members, wrong_members
 
 SELECTED = "cudamm_selected_change"
@@ -496,6 +496,7 @@ class _Changes:
         yield from wrong_members(self._body)
         yield from missing_members(self._body)
         yield from self._orders_of_elements()
+        yield from exchanged_counters(self._body, self._sites)
         yield from self._swapped_arguments()
         yield from self._buffer_of_calls()
         yield from self._row_and_column()

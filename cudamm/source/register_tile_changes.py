@@ -94,6 +94,35 @@ _MOST_FACTORS = 3
 """Maximum number of distances between a thread's elements that are tried for one place."""
 
 
+def exchanged_counters(body: Node, sites: Sequence[Site]) -> Iterator[KernelChange]:
+    """Yield `sum[i][j] += a[i] * b[j]` for `sum[i][j] += a[j] * b[i]`, where loops count `i` and `j`.
+
+    Args:
+        body, sites: as for `other_orders_of_elements`.
+    """
+    for product in all_of(body, "binary_expression"):
+        factors = _factors(product) if sign_of(product) == "*" else []
+        if len(factors) != 2 or any(factor.type != "subscript_expression" for factor in factors):
+            continue
+        counters = [
+            [node for node in all_of(factor, "identifier") if text_of(node) in counters_at(product)]
+            for factor in factors
+        ]
+        names = [set(map(text_of, nodes)) for nodes in counters]
+        one, other = (
+            [node for node in nodes if text_of(node) not in others]
+            for nodes, others in zip(counters, reversed(names), strict=True)
+        )
+        if len(one) == len(other) == 1:
+            exchanged = {one[0]: text_of(other[0]), other[0]: text_of(one[0])}
+            new = replaced(product, exchanged)
+            yield KernelChange(
+                f"two counters are exchanged, {text_of(one[0])} and {text_of(other[0])}: "
+                f"{text_of(product)} instead of {new}",
+                f"write {new}", "", *file_and_line_of(product), edits_within(exchanged, sites), 1,
+            )  # fmt: skip
+
+
 def _names(node: Node) -> set[str]:
     return {text_of(name) for name in all_of(node, "identifier")}
 

@@ -456,7 +456,9 @@ def _look_for_cause(
     cause, multiple = proven_cause([case for _, case in failed.values()])
     errors = [mistake for check, _ in failed.values() for mistake in check.errors]
     outside = [mistake for mistake in errors if is_outside_of_matrix(mistake)]
-    beyond = next((mistake for mistake in errors if mistake.kind == "out-of-bounds"), None)
+    # The sizes have one mistake, which is reported as it was seen first.
+    at_first = next((check.errors for check, _ in failed.values()), [])
+    beyond = next((mistake for mistake in at_first if mistake.kind == "out-of-bounds"), None)
     is_unset = errors and all(mistake.kind == "uninitialised" for mistake in errors)
     kind: Kind = "out-of-bounds" if beyond else "uninitialised" if is_unset else "wrong-result"
     array = beyond.array if beyond else "C"
@@ -827,7 +829,8 @@ def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> Right
     is_known = any(check.hung for check in ran) or not wrong or isinstance(wrong[0].compiled, KernelError)
     if is_known or wrong[0].variant.method.builtin:
         return None
-    known = {check.problem.shape: not check.errors for check in ran}
+    scale = wrong[0].problem.scale
+    known = {check.problem.shape: not check.errors for check in ran if check.problem.scale == scale}
     found = where_right(executor, wrong[0], known)
     # The further runs were not watched: one of the watched sizes has to be right too.
     is_watched = found and any(is_right for shape, is_right in known.items() if found.holds(shape))

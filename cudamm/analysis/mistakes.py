@@ -26,7 +26,7 @@ from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.source.c_definitions import lines_in_one_function, names_with
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
-from cudamm.source.kernel_changes import why_barrier_is_missed, with_barriers
+from cudamm.source.kernel_changes import is_for_one_warp, why_barrier_is_missed, with_barriers
 
 Kind = Literal[
     "race",
@@ -69,6 +69,9 @@ VECTORS_IN_ROWS = f"{WHOLE_VECTORS}, only those within the matrix"
 
 READ_FIRST = "read into a variable first, then __syncthreads(), then write, then __syncthreads() again"
 """The cure of a statement in which each thread reads what another writes, for all threads of a block."""
+
+STEP_OF_WARP = f"in each step of the warp {READ_FIRST.replace('threads', 'warp')}"
+"""The cure of statements in which the threads of one warp read what others write, if no others get there."""
 
 MOST_LINES = 4
 """Maximum number of lines in a message."""
@@ -173,6 +176,7 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
             )
     several = _joined(merged_mistakes.values(), _same_barrier, _barrier_for)
     several = _joined(several, _same_index, _all_indices)
+    several = _joined(several, _same_step_of_warp, _all_indices)
     several = _joined(several, _same_conflict, _conflicts)
     return tuple(sorted(several, key=lambda mistake: mistake.severity == "advice"))
 
@@ -243,6 +247,10 @@ def _same_index(one: Mistake, other: Mistake) -> bool:
     return one.cure == other.cure and (
         one.cure == BLOCK_LIKE_TILE or (one.array, one.file) == (other.array, other.file)
     )
+
+
+def _same_step_of_warp(one: Mistake, other: Mistake) -> bool:
+    return one.cure == other.cure == STEP_OF_WARP and (one.file, one.array) == (other.file, other.array)
 
 
 def _all_indices(mistakes: list[Mistake]) -> Mistake:
@@ -566,8 +574,15 @@ def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, oth
         if write != read and not all(re.search(rf"\b{re.escape(fault.array)}\b", text) for text in texts):
             cure += f"; if the lines write two arrays, these overlap in {fault.array}"
         return _Lack(cure=cure)
+    file = watched.program.method.path.name
+    if (
+        fault.space == "shared"
+        and _are_in_one_warp(watched, writer, other)
+        and all(is_for_one_warp(watched.program.text, fault.file or file, line) for line in (write, read))
+    ):
+        return _Lack("the threads of a warp need not run in step", STEP_OF_WARP)
     if write == read:
-        why, file = "in one statement each thread reads what another writes", watched.program.method.path.name
+        why = "in one statement each thread reads what another writes"
         if fault.file == "" and with_barriers(
             watched.program.text, file, [(write, read, True)], is_innermost=False
         ):
@@ -590,6 +605,13 @@ def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, oth
     why = f"{warp_barrier} orders the threads of one warp only" if warp_barrier else _WHY_MISSING[barrier]
     lines = _around(barrier, writer, other)
     return _Lack(why, _barrier_cure(barrier, *lines, warp_barrier), True, barrier, lines, warp_barrier)
+
+
+def _are_in_one_warp(watched: WatchedLaunch, one: ThreadAt, other: ThreadAt) -> bool:
+    width, height, _ = watched.launch.block
+    x, y, z = zip(one.thread, other.thread, strict=True)
+    first, second = (x[i] + width * (y[i] + height * z[i]) for i in (0, 1))
+    return first // WARP_THREADS == second // WARP_THREADS
 
 
 def _one_owner(watched: WatchedLaunch, fault: Fault, one: ThreadAt, other: ThreadAt) -> str:

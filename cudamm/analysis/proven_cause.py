@@ -191,11 +191,12 @@ _found: dict[tuple[object, ...], tuple[ProvenCause | None, int | None]] = {}
 def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
     edge = math.lcm(*(edge for edge in _edges(case.program, of) if edge <= LARGEST_EDGE))
     whole, ragged = _at_multiples(case, edge, 0), _at_multiples(case, edge, 1)
-    if whole is not None and ragged is not None and is_right(whole) and is_right(ragged):
+    for tiles in _FURTHER_TILES:
+        if whole is None or ragged is None or not (is_right(whole) and is_right(ragged)):
+            break
         for tried in whole, ragged:
             tried.problem.release()
-        # A bound such as col < k shows only where N is larger than K.
-        whole, ragged = (_at_multiples(case, edge, missing, (4, 3, 2)) for missing in (0, 1))
+        whole, ragged = (_at_multiples(case, edge, missing, tiles) for missing in (0, 1))
     try:
         if whole is None:
             return None, None
@@ -238,6 +239,14 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
     finally:
         for tried in filter(None, (whole, ragged)):
             tried.problem.release()
+
+
+_FURTHER_TILES = ((4, 3, 2), (8, 9, 2))
+"""Numbers of tiles along M, N and K if a product is right with fewer.
+
+A bound such as col < k shows only where N is larger than K, and what a block leaves for its next tile only
+where there are more tiles than blocks.
+"""
 
 
 def _at_multiples(
@@ -1105,8 +1114,9 @@ def _is_clean(cause: ProvenCause, case: Case) -> bool:
 def _is_right_at_other_sizes(cause: ProvenCause, case: Case, *, ragged: bool = False) -> bool:
     """Return whether the product is also right at other sizes; True if it cannot be launched so.
 
-    At one shape, a wrong condition may hold by chance, such as `row < K / 2` for each of M = K / 2 rows: M and
-    K are swapped. A sum over the threads of a block may be right while K is smaller than the block: K is larger.
+    At one shape, a wrong condition may hold by chance, such as `row < K / 2` for each of M = K / 2 rows: M
+    and K are swapped. A sum over the threads of a block may be right while K is smaller than the block: K is
+    made larger.
 
     Args:
         ragged: try also sizes that are smaller by 1, where a condition has to keep surplus threads away.

@@ -414,10 +414,14 @@ class _Verification:
             return []
         found: dict[Variant, tuple[Case, Mapping[Shape, bool]]] = {}
         for ran in self._ran.values():
-            known = {case.problem.shape: r.status == "ok" for case, r in ran if r.status in ("ok", "failed")}
             wrong = [case for case, result in ran if result.status == "failed" and case.launch is not None]
             first = min(wrong, key=lambda case: case.position, default=None)
             if first and first.variant not in self._hung and not isinstance(first.compiled, KernelError):
+                known = {
+                    case.problem.shape: result.status == "ok"
+                    for case, result in ran
+                    if result.status in ("ok", "failed") and case.problem.scale == first.problem.scale
+                }
                 found.setdefault(first.variant, (first, known))
         return list(found.values()) if len(found) <= MOST_PARTLY_WRONG else []
 

@@ -95,7 +95,7 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     if verdict.correct is False and not verdict.reason:
         verdict = _explained(verdict, run, problem, variant, product, depends_on_order, emulated=thread_order)
     if verdict.cause == ADDS_TO_OUTPUT and variant.method.copies_back_only:
-        reason = verdict.reason.replace(ADDS_TO_OUTPUT, f"{ADDS_TO_OUTPUT}, and {NOT_COPIED}")
+        reason = verdict.reason.replace(ADDS_TO_OUTPUT, f"{ADDS_TO_OUTPUT}; {NOT_COPIED}")
         verdict = dataclasses.replace(verdict, reason=reason)
     if depends_on_order and verdict.cause in ("", ADDS_TO_OUTPUT):
         verdict = dataclasses.replace(verdict, correct=False).because_of(ORDER_MATTERS)

@@ -268,11 +268,12 @@ def _readings(shape: Shape) -> Iterator[tuple[str, _Reading]]:
         yield sentence, dataclasses.replace(right, left=("A", steps))
     for steps, sentence in _misread("C", ("row", "col"), (n, 1), ("N", "M", "K"), shape):
         yield sentence, dataclasses.replace(right, out=steps)
-    given = {"M": m, "N": n, "K": k}
+    extents = {"M": m, "N": n, "K": k}
     for order in ("NMK", "MKN", "KNM", "NKM", "KMN"):
-        rows, columns, terms = (given[name] for name in order)
+        rows, columns, terms = (extents[name] for name in order)
+        passed = [f"{given} for {name}" for name, given in zip("MNK", order, strict=True) if given != name]
         yield (
-            f"the sizes are passed in another order: the kernel gets {', '.join(order)} for M, N, K",
+            f"the sizes are passed in another order: the kernel gets {' and '.join(passed)}",
             _Reading(rows, columns, terms, ("A", (terms, 1)), ("B", (columns, 1)), (columns, 1)),
         )
     column_major = {"A": (1, m), "B": (1, k), "C": (1, m)}
@@ -548,10 +549,11 @@ def other_factors(product: Matrix, problem: Problem) -> str:
     c = problem.output.astype(np.float64)
     scaled = problem.reference[0] - beta * c
     values = {"": 1.0, "alpha ": alpha, "beta ": beta, "alpha beta ": alpha * beta}
-    for (of_product, x), (of_c, y) in itertools.product(values.items(), [*values.items(), ("0 ", 0.0)]):
+    summands = {f" + {of_c}C": (y, c) for of_c, y in values.items()}
+    summands |= {"": (0.0, c), " + beta": (beta, np.ones_like(c))}
+    for (of_product, x), (summand, (y, added)) in itertools.product(values.items(), summands.items()):
         bound = problem.error_bound * max(1.0, abs(x / alpha), abs(y / beta)) * 1.5  # other roundings
-        if (np.abs(product - (x / alpha * scaled + y * c)) <= bound).all():
-            summand = f" + {of_c}C" if y else ""
+        if (np.abs(product - (x / alpha * scaled + y * added)) <= bound).all():
             return f"C is {of_product}A B{summand} instead of alpha A B + beta C"
     return ""
 

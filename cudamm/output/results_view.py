@@ -499,8 +499,14 @@ def _is_wrong_product(result: Result) -> bool:
 
 def _kind_of_cause(result: Result) -> str:
     """Return the cause without its threads, elements and extents, but with its lines."""
-    marked = _LINE.sub(lambda line: f"{line[1]}l{line[2]}", result.verdict.cause)
+    marked = _LINE.sub(lambda line: f"{line[1]}l{line[2]}", _essence(result.verdict.cause))
     return _NUMBER_OF_THREAD.sub("#", marked)
+
+
+def _essence(cause: str) -> str:
+    """Return `C[col * M + row] instead of C[row * N + col]` of a cause: other words mean it at M = N."""
+    index = re.search(r": (\w+\[[^]]*\] instead of \w+\[[^]]*\])", cause)
+    return index[1] if index else cause
 
 
 def _common_reason(results: Sequence[Result]) -> str:
@@ -509,7 +515,8 @@ def _common_reason(results: Sequence[Result]) -> str:
     reason, cause = _reason(first), first.verdict.cause
     if len({_reason(result) for result in results}) == 1:
         return reason
-    if cause and len({result.verdict.cause for result in results}) == 1 and reason.startswith(cause):
+    is_one = len({_essence(result.verdict.cause) for result in results}) == 1
+    if cause and is_one and reason.startswith(cause):
         rest = reason[len(cause) :].removeprefix("; ")
         return f"{cause}; at {first.m}x{first.n}x{first.k}: {rest}" if rest else cause
     return f"at {first.m}x{first.n}x{first.k}: {reason}"

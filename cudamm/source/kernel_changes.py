@@ -31,7 +31,7 @@ from cudamm.source.changed_expression import (
 from cudamm.source.launch_roles import SMALLEST_SIZE
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
-from cudamm.source.register_tile_changes import exchanged_counters, other_orders_of_elements
+from cudamm.source.register_tile_changes import exchanged_counters, other_orders_of_elements, wrong_counters
 from cudamm.source.vector_changes import exchanged_elements, exchanged_members, missing_members, wrong_members
 
 SELECTED = "cudamm_selected_change"
@@ -306,6 +306,40 @@ def why_barrier_is_missed(text: str, file: str, line: int) -> tuple[str, str, in
     return why, cure, place
 
 
+def is_for_one_warp(text: str, file: str, line: int) -> bool:
+    """Return whether `if (tid < 32)` or the like is around a line, or around a call that leads there.
+
+    Args:
+        file, line: place of a statement, with the file as in `#line`.
+    """
+    functions = [f for f in map(function_of_node, all_of(parsed(text), "function_definition")) if f.name]
+    seen: set[str] = set()
+    while True:
+        statements = all_of(parsed(text), "expression_statement", "declaration")
+        found = next((node for node in statements if file_and_line_of(node) == (file, line)), None)
+        around = [] if found is None else list(ancestors(found))
+        conditions = [n.child_by_field_name("condition") for n in around if n.type == "if_statement"]
+        if any(_OF_ONE_WARP.search(text_of(condition)) for condition in conditions):
+            return True
+        inside = next((f for f in functions if f.node in around and f.name not in seen), None)
+        if inside is None or inside.is_kernel:
+            return False
+        seen.add(inside.name)
+        calls = all_of(parsed(text), "call_expression")
+        call = next(
+            (n for n in calls if function_of(text_of(n.child_by_field_name("function"))) == inside.name), None
+        )
+        if call is None:
+            return False
+        file, line = file_and_line_of(call)
+
+
+_OF_ONE_WARP = re.compile(
+    r"^\(\s*[\w.]+\s*(?:<\s*(?:32|16|8|4|2|warpSize|WARP\w*)|<=\s*(?:31|15|7|3|1))\s*\)$"
+)
+"""A condition that leaves threads of one warp."""
+
+
 def with_all_barriers(text: str, entry: str) -> str:
     """Return the text with a barrier after each statement that all threads of a kernel execute."""
     kernels = [f for f in map(function_of_node, all_of(parsed(text), "function_definition")) if f.is_kernel]
@@ -440,8 +474,8 @@ class _Changes:
             if text_of(node.child_by_field_name("argument")) in structs
             and _SIZE_MEMBER.fullmatch(text_of(node.child_by_field_name("field")))
         }
-        used = {text_of(node) for node in all_of(self._body, "identifier")}
-        used |= {text_of(node) for node in all_of(self._body, "number_literal")}
+        parts = all_of(function.node, "identifier", "number_literal")  # `float A[M][K]` is a parameter
+        used = set(map(text_of, parts))
         of_file = [name for name in constants if name in used - set(whole)]
         alike = {x: text_of(node) for x, node in function.values.items() if text_of(node) in of_file}
         named = [*alike, *(name for name in of_file if name not in alike.values())]  # `const int w = WIDTH`
@@ -497,6 +531,7 @@ class _Changes:
         yield from missing_members(self._body)
         yield from self._orders_of_elements()
         yield from exchanged_counters(self._body, self._sites)
+        yield from wrong_counters(self._body, self._sites)
         yield from self._swapped_arguments()
         yield from self._buffer_of_calls()
         yield from self._row_and_column()
@@ -1611,8 +1646,8 @@ class _Changes:
                 counters = counters_at(body)
                 of = f" over {counters[0]}" if counters else ""
                 yield KernelChange(
-                    f"the sum {name} is not set to 0 again for each step of the loop{of} in line {line}: "
-                    "the next result contains the sums of those before",
+                    f"{'the sum ' * (name != 'sum')}{name} is not set to 0 again for each step of the "
+                    f"loop{of} in line {line}: the next result contains the sums of those before",
                     f"set {name} to 0 at the beginning of the body of the loop in line {line}", "",
                     *file_and_line_of(declared), ((condition.start_byte, condition.start_byte, zero),), 1,
                 )  # fmt: skip

@@ -77,6 +77,8 @@ _BY_COLUMN = re.compile(r"col(umn)?[-_ ]?major", re.IGNORECASE)
 _BY_ROW = re.compile(r"row[-_ ]?major", re.IGNORECASE)
 """What a program mentions whose matrices lie row by row."""
 
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
 _OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular matrix"}
 """What kernels multiply that have certain words in their names."""
 
@@ -1019,7 +1021,7 @@ class LaunchRoles:
         return as_read
 
     def _is_passed_transposed(self, parameter: str) -> bool:
-        """Return whether Python, a tensor or a name says that a kernel gets A or B transposed."""
+        """Return whether Python, a tensor, a name or a comment says that a kernel gets A or B transposed."""
         passed, place = passed_by(self.function), self.kernel.parameter_names.index(parameter)
         if passed and place < len(passed.kinds) and passed.kinds[place].startswith(("transposed", "view")):
             return True
@@ -1030,6 +1032,9 @@ class LaunchRoles:
         short = rf"{letter}_?[tT]$|(?:^|_){letter.lower()}(?:_t|T)$"  # `B_t`, `matBT`, `d_bT`, and not `mat`
         long = r"(?i:transp|(?<!no)(?<!no_)trans$|col_?maj)"
         if any(re.search(rf"{long}|{short}", name) for name in names):
+            return True
+        said = rf"\b(?:{letter}|{parameter})(?:\s*\^\s*\{{?T|(?: is)? (?:stored|passed|given) transposed)\b"
+        if any(re.search(said, comment) for comment in _COMMENT.findall(self.file.text)):
             return True
         return any(re.search("\\w_[tT]$|[a-z]T$", n) for n in (parameter, first_name(self.passed(parameter))))
 

@@ -269,14 +269,20 @@ def launch_of_no_product(source: str, name: str) -> WorkedOutLaunch | None:
     statement = next((launch for launch in launches(file) if launch.kernel == name), None)
     if kernel is None or statement is None or may_be_product(file, kernel):
         return None
-    matrices = sum(parameter.is_matrix for parameter in kernel_parameters(file, kernel))
-    unknown = f"{name}, which {place_of(statement.node)} launches, is no product of two matrices"
-    unknown += " as far as cudamm can see: it "
-    unknown += (
-        f"takes {matrices} matri{'x' if matrices == 1 else 'ces'}, not 3"
-        if matrices < 3
-        else "adds up no products"
-    )
+    parameters = kernel_parameters(file, kernel)
+    matrices = sum(parameter.is_matrix for parameter in parameters)
+    several = [p.name for p in parameters if sum(member.startswith("*") for member in p.members) > 1]
+    unknown = f"{name}, which {place_of(statement.node)} launches, "
+    if several:
+        unknown += (
+            f"gets several matrices in the struct {several[0]}: let it take them as parameters of its own"
+        )
+    else:
+        unknown += "is no product of two matrices as far as cudamm can see: it " + (
+            f"takes {matrices} matri{'x' if matrices == 1 else 'ces'}, not 3"
+            if matrices < 3
+            else "adds up no products"
+        )
     place = place_of(statement.node)
     suggestion = _numbers_of(file, statement)
     return WorkedOutLaunch(name, {}, unknown, statement.line, place, is_product=False, suggestion=suggestion)
@@ -652,6 +658,7 @@ class _Launch:
         parameter = next(p for p in self.found.parameters if self.found.letters.get(p.name) == "C")
         declared = self.kernel.parameters[self.found.parameters.index(parameter)].child_by_field_name("type")
         c_type = re.sub("[2-4]$", "", text_of(declared))
+        c_type = self._template_arguments().get(c_type, c_type)
         stores = rf"\b{parameter.name}\s*\[[^;=]*\]\s*=(?!=)"
         pointer = first_name(self.found.passed(parameter.name))
         self.cleared_by = cleared_by(self.function, pointer, self.statement.node)
@@ -961,8 +968,8 @@ class _Launch:
         values = (function.values.get(name) for name in names) if function else ()
         given = " ".join(map(text_of, (shared, *values)))
         types = {*re.findall(r"\bsizeof\s*\(\s*(\w+)\s*\)", given)}
-        name = types.pop() if len(types) == 1 and not template_parameters(self.kernel) else ""
-        is_used = re.search(rf"\b{name}\b", text_of(self.kernel.node)) is not None
+        name = types.pop() if len(types) == 1 else ""
+        is_used = re.search(rf"\b{name}\b", text_of(self.kernel.node) + self._entry()) is not None
         return "sizeof(element)" if is_used or name not in BYTES else str(BYTES[name])
 
     def _suggested_arguments(self) -> dict[str, str]:

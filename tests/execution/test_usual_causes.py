@@ -162,7 +162,7 @@ def test_swapped_arguments_are_named(cause: Callable[..., str]) -> None:
         c.reshape(-1)[: M * K] = (flat(a, M, N, (N, 1)) @ flat(b, N, K, (K, 1))).reshape(-1)
 
     assert cause(other_sizes) == (
-        "the sizes are passed in another order: the kernel gets M, K, N for M, N, K"
+        "the sizes are passed in another order: the kernel gets K for N and N for K"
     )
 
 

@@ -48,7 +48,7 @@ from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementErro
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.prepare import Progress, case_at, check_user_kernels, plan_all
 from cudamm.execution.usual_causes import FEW_BLOCKS
-from cudamm.execution.where_right import RightSizes, where_right
+from cudamm.execution.where_right import RightSizes, where_right, without_faults
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import UNSCALED, Problem, Shape
@@ -461,7 +461,7 @@ def _look_for_cause(
     beyond = next((mistake for mistake in at_first if mistake.kind == "out-of-bounds"), None)
     is_unset = errors and all(mistake.kind == "uninitialised" for mistake in errors)
     kind: Kind = "out-of-bounds" if beyond else "uninitialised" if is_unset else "wrong-result"
-    array = beyond.array if beyond else "C"
+    array = beyond.array if beyond else at_first[0].array if is_unset else "C"
     for check, case in failed.values():
         explained = check.errors[-1:] if check.is_explained else []
         if keeps_consequences:
@@ -833,8 +833,19 @@ def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> Right
     known = {check.problem.shape: not check.errors for check in ran if check.problem.scale == scale}
     found = where_right(executor, wrong[0], known)
     # The further runs were not watched: one of the watched sizes has to be right too.
-    is_watched = found and any(is_right for shape, is_right in known.items() if found.holds(shape))
-    return found if is_watched else None
+    if found is None or not any(is_right for shape, is_right in known.items() if found.holds(shape)):
+        return None
+
+    def has_fault(shape: Shape) -> bool:
+        try:
+            case = case_at(wrong[0], shape)
+            assert case.launch is not None  # noqa: S101 - `case_at` raises what cannot be launched
+            verdict = executor.verify(case, thorough=True)
+            return bool(_observed_mistakes(case, case.launch, verdict, TIMEOUT_S)[1])
+        except (KernelError, UsageError):
+            return True
+
+    return without_faults(found, has_fault)
 
 
 def _explain_by_requirement(checks: Sequence[_SizeCheck], right: RightSizes) -> None:

@@ -461,10 +461,14 @@ def _exceeds_tile(watched: WatchedLaunch, fault: Fault) -> bool:
 
 
 def _is_harmless(watched: WatchedLaunch, fault: Fault, is_right: bool) -> bool:
-    """Return whether a fault is an index into another row of its array, in a kernel whose product is right.
+    """Return whether a fault does no harm in a kernel whose product is right.
 
-    Some kernels take `tile[0][i]` for element i of the whole tile.
+    It is an index into another row of its array: some kernels take `tile[0][i]` for element i of the whole
+    tile. Or it is a read of shared memory that was never written: what was read, which is nan here, is in no
+    element of C, as in threads beyond the edge that compute what they do not store.
     """
+    if is_right and fault.kind == "uninitialised" and fault.space == "shared":
+        return True
     if fault.kind != "index" or not is_right:
         return False
     line = watched.program.lines.get((fault.file or watched.program.method.path.name, fault.line), "")
@@ -596,15 +600,29 @@ def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, oth
         return _Lack(cure="put __syncthreads() between the write and the read", is_barrier=True)
     code = _BarrierLines(watched.program, fault.file, fault.array)
     is_between = code.has_block_barrier(min(write, read), max(write, read))
-    barrier: Barrier
-    if write < read:
-        barrier = "after reading" if is_between else "after writing"
-    else:
-        barrier = "before reading" if is_between else "before writing"
+    barrier = _barrier_lacking(write < read, is_between)
     warp_barrier = code.warp_barrier(min(write, read), max(write, read), is_between=not is_between)
+    if warp_barrier and _are_in_one_warp(watched, writer, other):
+        is_between = bool(code.warp_barrier(min(write, read), max(write, read), is_between=True))
+        barrier = _barrier_lacking(write < read, is_between)
+        cure = _barrier_cure(barrier, *_around(barrier, writer, other), "")
+        cure = cure.replace("__syncthreads()", "__syncwarp()", 1)
+        return _Lack(_WHY_MISSING[barrier], f"{cure} (__syncthreads() if other warps use {fault.array} too)")
     why = f"{warp_barrier} orders the threads of one warp only" if warp_barrier else _WHY_MISSING[barrier]
     lines = _around(barrier, writer, other)
     return _Lack(why, _barrier_cure(barrier, *lines, warp_barrier), True, barrier, lines, warp_barrier)
+
+
+def _barrier_lacking(writes_first: bool, is_between: bool) -> Barrier:
+    """Return which barrier is missing.
+
+    Args:
+        writes_first: the line of the write is before that of the read.
+        is_between: there is a barrier between these lines.
+    """
+    if writes_first:
+        return "after reading" if is_between else "after writing"
+    return "before reading" if is_between else "before writing"
 
 
 def _are_in_one_warp(watched: WatchedLaunch, one: ThreadAt, other: ThreadAt) -> bool:

@@ -31,7 +31,7 @@ from cudamm.source.changed_expression import (
 from cudamm.source.launch_roles import SMALLEST_SIZE
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
-from cudamm.source.register_tile_changes import exchanged_counters, other_orders_of_elements, wrong_counters
+from cudamm.source.register_tile_changes import exchanged_counters, other_orders_of_elements
 from cudamm.source.vector_changes import exchanged_elements, exchanged_members, missing_members, wrong_members
 
 SELECTED = "cudamm_selected_change"
@@ -514,6 +514,7 @@ class _Changes:
             yield from self._without_factor(site)
             yield from self._swapped_axes(site)
             yield from self._one_less(site)
+            yield from self._other_variable(site)
             yield from self._with_whole_index(site)
             yield from self._other_order(site)
             yield from self._with_factor(site)
@@ -531,7 +532,6 @@ class _Changes:
         yield from missing_members(self._body)
         yield from self._orders_of_elements()
         yield from exchanged_counters(self._body, self._sites)
-        yield from wrong_counters(self._body, self._sites)
         yield from self._swapped_arguments()
         yield from self._buffer_of_calls()
         yield from self._row_and_column()
@@ -1160,6 +1160,22 @@ class _Changes:
             new = replaced(site.node, {operator: "<" if sign == "<=" else ">="})
             yield self._change(site, new, "the condition is off by one", 1)
 
+    def _other_variable(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `col < N` for `row < N`, if another condition has `col < N`."""
+        left, right = (site.node.child_by_field_name(side) for side in ("left", "right"))
+        if site.kind != "condition" or left is None or right is None or left.type != "identifier":
+            return
+        alike = [
+            text_of(other.node.child_by_field_name("left"))
+            for other in self._sites
+            if other.kind == "condition"
+            and text_of(other.node.child_by_field_name("right")) == text_of(right)
+        ]
+        for name in dict.fromkeys(alike):
+            if name != text_of(left) and self._is_visible(name, site.node):
+                new = replaced(site.node, {left: name})
+                yield self._change(site, new, f"the condition has the wrong variable, {text_of(left)}", 1)
+
     def _with_whole_index(self, site: Site) -> Iterator[KernelChange]:
         """Yield `row + i < M` for `row < M` if what the condition guards has the index `row + i`."""
         guarded = _whole_condition(site.node).parent
@@ -1344,11 +1360,12 @@ class _Changes:
     def _of_other_thread(self, site: Site) -> Iterator[KernelChange]:
         """Yield an index with each variable of the thread replaced by each other one, as `col` by `row`."""
         counters = counters_at(site.node)
+        adds = any(n.type == "assignment_expression" and sign_of(n) == "+=" for n in ancestors(site.node))
         for node in all_of(site.node, "identifier"):
             for other in counters if text_of(node) in counters else ():
                 if other != text_of(node):
                     mistake = f"the wrong loop variable is used, {text_of(node)}"
-                    yield self._change(site, replaced(site.node, {node: other}), mistake, 3)
+                    yield self._change(site, replaced(site.node, {node: other}), mistake, 1 if adds else 3)
         if site.kind != "index":
             return
         for node in all_of(site.node, "identifier"):

@@ -41,6 +41,7 @@ from cudamm.benchmark.verify import hangs_too, verified_in_time
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES, compile_for_host
 from cudamm.compile.program import Program, program
+from cudamm.compile.signature import check_block
 from cudamm.devices.device import padded
 from cudamm.devices.observation import Fault, Observation
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe, overrun_of_variable
@@ -328,6 +329,8 @@ def _planned(
         source = program(check.variant, check.problem.element, fmad, check.problem.shape)
         try:
             launch = plan(check.variant, check.problem.shape, check.problem.element, check.problem.scale)
+            if check.variant.method.is_kernel:
+                check_block(source, launch)
         except RequirementError:
             continue  # `plan_all` reports it below
         except KernelError as error:  # the grid is empty at this size, or the block is too large

@@ -29,6 +29,7 @@ from cudamm.source.changed_expression import (
     terms_of,
 )
 from cudamm.source.launch_roles import SMALLEST_SIZE
+from cudamm.source.missing_terms import Part, bounds_of, parts_of_index, with_parentheses
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
 from cudamm.source.register_tile_changes import exchanged_counters, other_orders_of_elements, wrong_counters
@@ -521,7 +522,8 @@ class _Changes:
             yield from self._with_thread(site)
             yield from self._of_no_thread(site)
             yield from self._other_axis_of_block(site)
-            yield from self._with_counter(site)
+            yield from self._lacking_term(site)
+            yield from self._without_parentheses(site)
             yield from self._step_of_pointer(site)
             yield from self._next_step(site)
             yield from self._other_literal(site)
@@ -1512,35 +1514,173 @@ class _Changes:
                 new = replaced(site.node, {node: other})
                 yield self._change(site, new, f"the wrong extent of the block is used, {name}", 1)
 
+    def _lacking_term(self, site: Site) -> Iterator[KernelChange]:
+        """Yield an index with a term that it lacks: `B[(t * TILE + ty) * N + col]` for `B[ty * N + col]`.
+
+        A term is the counter of a loop around the index, the tile of a block, or an index of the thread. An
+        index that contains the same already, perhaps within a variable, gets no term.
+        """
+        is_of_tile, is_of_matrix = site.array in self._shared, self._points(site.array)
+        is_index = site.kind == "index" and (is_of_tile or is_of_matrix)
+        if not is_index and not (site.kind == "value" and self._is_of_matrix_index(site)):
+            return
+        for term, is_first, rank in self._lacking_at(site):
+            for part in parts_of_index(site.node, self._sizes):
+                edits = {site: {part.node: part.with_term(term, is_first=is_first)}}
+                for bound in bounds_of(part, site, self._sites) if is_of_matrix else ():
+                    left = bound.node.child_by_field_name("left")
+                    if left is not None:
+                        new = Part(left, is_factor=False).with_term(term, is_first=is_first)
+                        edits[bound] = {left: new}
+                lacks = f"the index of {site.array}" if site.array else f"the value of {self._target(site)}"
+                yield self._with_edits(edits, f"{lacks} lacks {term}", rank)
+
+    @staticmethod
+    def _target(site: Site) -> str:
+        """Return the variable that gets the value of a site."""
+        return site.shown("").partition("=")[0].strip()
+
+    def _is_of_matrix_index(self, site: Site) -> bool:
+        """Return whether a site is the value of a variable in indices of matrices, and not of tiles."""
+        name, around = self._target(site), site.whole.parent
+        is_of_loop = name in self._loop_variables() or (around is not None and around.type == "for_statement")
+        if is_of_loop or sign_of(site.whole) not in ("", "=") or not self._is_whole(name):
+            return False
+        scope = self._body
+        if site.whole.type == "init_declarator" and around is not None and around.parent is not None:
+            scope = around.parent
+        indices = [each for each in self._sites if each.kind == "index" and is_inside(each.node, scope)]
+        arrays = {each.array for each in indices if name in self._used_by(each.node)}
+        return any(map(self._points, arrays)) and not arrays & self._shared
+
+    def _with_edits(self, edits: Mapping[Site, Mapping[Node, str]], mistake: str, rank: int) -> KernelChange:
+        """Return the change of an index, the first of some sites, and of the conditions for it."""
+        index, *bounds = edits
+        change = self._change(index, replaced(index.node, edits[index]), mistake, rank)
+        better = [replaced(bound.node, edits[bound]) for bound in bounds]
+        return dataclasses.replace(
+            change,
+            cure=" and ".join((change.cure, *better)),
+            edits=change.edits + tuple(
+                (bound.node.start_byte, bound.node.end_byte, new)
+                for bound, new in zip(bounds, better, strict=True)
+            ),
+        )  # fmt: skip
+
+    def _lacking_at(self, site: Site) -> Iterator[tuple[str, bool, int]]:
+        """Yield the terms that an index may lack, whether each is the first of a sum, and its rank."""
+        used = self._used_by(site.whole if site.kind == "index" else site.node)
+        is_of_tile = site.array in self._shared
+        for counter in (name for name in counters_at(site.node) if name not in used):
+            if (is_of_tile or site.kind == "value") and not used & self._varying:
+                continue
+            if is_of_tile and self._counts_size(counter):
+                continue
+            products = [f"{counter} * {tile}" for tile in self._tiles_at(site.node)]
+            products.sort(key=lambda text: text.replace(" ", "") not in self._products)
+            for term in (*products, counter) if self._counts_by_1(counter, site) else [counter]:
+                yield term, not is_of_tile, 2 + is_of_tile
+        if is_of_tile:
+            return
+        blocks = [kind for kind in self._index_of["blockIdx"] if f"blockIdx.{kind}" not in used]
+        if len(blocks) == len(_AXES) or _is_written(site.whole):
+            for term in self._tiles_of_blocks(site.node):
+                if self._used_by_text(term) & {f"blockIdx.{axis}" for axis in blocks}:
+                    yield term, True, 2
+        if site.kind == "index":
+            stored = ancestors(site.whole)
+            target = next(
+                (n.child_by_field_name("left") for n in stored if n.type == "assignment_expression"), None
+            )
+            of_target = list(map(text_of, all_of(target, "identifier", "field_expression"))) if target else []
+            for axis in _AXES:
+                names = self._index_of["threadIdx"][axis]
+                name = next((n for n in names[:-1] if self._is_visible(n, site.node)), names[-1])
+                if f"threadIdx.{axis}" not in used:
+                    yield name, False, 2
+                of_target = [each for each in of_target if each not in (*names, "threadIdx")]
+            for name in dict.fromkeys(of_target):
+                if name not in used and name in self._varying and self._is_whole(name):
+                    yield name, False, 2
+
+    @staticmethod
+    def _counts_by_1(counter: str, site: Site) -> bool:
+        """Return whether a loop around a site counts a variable by 1, and not by tiles."""
+        for loop in ancestors(site.node):
+            update = loop.child_by_field_name("update") if loop.type == "for_statement" else None
+            if update is not None and counter in map(text_of, all_of(update, "identifier")):
+                return update.type == "update_expression"
+        return False
+
+    def _tiles_of_blocks(self, at: Node) -> list[str]:
+        """Return what the kernel names or computes of its block's place, such as `row0` and `by * TILE`."""
+        names = [name for name in sorted(self._of_block_alone) if self._is_visible(name, at)]
+        named = [name for name in names if self._is_whole(name) and name not in self._index_in_block]
+        blocks = [name for axis in _AXES for name in self._index_of["blockIdx"][axis]]
+        values = {text_of(value) for name in named for value in self._values_at(name, at)}
+        products = [
+            text
+            for node in all_of(self._body, "binary_expression")
+            if _PRODUCT.fullmatch(text := text_of(node)) and any(_names(block, text) for block in blocks)
+        ]
+        products = [text for text in products if text not in values]
+        return list(dict.fromkeys((*named, *products)))
+
+    def _used_by(self, node: Node) -> set[str]:
+        """Return the names in an expression, and those in the values of the variables in it."""
+        found: set[str] = set()
+        pending = [node]
+        while pending:
+            part = pending.pop()
+            for name in all_of(part, "identifier", "field_expression"):
+                if (text := text_of(name)) not in found:
+                    found.add(text)
+                    pending += self._values_at(text, part)
+        return found
+
+    def _used_by_text(self, term: str) -> set[str]:
+        """Return the names in a term, and those in the values of the variables in it."""
+        names = set(re.findall(r"\w+(?:\.\w+)?", term))
+        values = [value for name in names for value in self._values_at(name, None)]
+        return names.union(*map(self._used_by, values))
+
+    def _values_at(self, name: str, at: Node | None) -> list[Node]:
+        """Return the values of a variable; if several have one name, of those that a place sees."""
+        values = self._assigned.get(name, [])
+        visible = [
+            value
+            for value, scope in values
+            if at is None or scope is None or (scope.start_byte <= at.start_byte < scope.end_byte)
+        ]
+        return visible or [value for value, _ in values]
+
+    @functools.cached_property
+    def _assigned(self) -> dict[str, list[tuple[Node, Node | None]]]:
+        """The values of each variable, with the block in which it is declared."""
+        found: dict[str, list[tuple[Node, Node | None]]] = {}
+        for node in all_of(self._body, "init_declarator", "assignment_expression"):
+            is_declared = node.type == "init_declarator"
+            target = node.child_by_field_name("declarator" if is_declared else "left")
+            value = node.child_by_field_name("value" if is_declared else "right")
+            if target is not None and value is not None:
+                scope = node.parent.parent if is_declared and node.parent is not None else None
+                name = declared_name(target) if is_declared else text_of(target)
+                found.setdefault(name, []).append((value, scope))
+        return found
+
+    def _without_parentheses(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `(t * TILE + ty) * N` for `t * TILE + ty * N`."""
+        if site.kind not in ("index", "value"):
+            return
+        numbers = {text_of(node) for node in all_of(site.node, "number_literal")} - {"0", "1"}
+        for total, new in with_parentheses(site.node, {*self._sizes, *self._tiles, *numbers}):
+            yield self._change(site, replaced(site.node, {total: new}), "parentheses are missing", 1)
+
     def _counts_size(self, counter: str) -> bool:
         """Return whether a loop counts a variable up to a size, and not along a thread's own tile."""
         loops = (loop.child_by_field_name("condition") for loop in all_of(self._body, "for_statement"))
         conditions = [{*map(text_of, all_of(node, "identifier"))} for node in loops if node]
         return any(counter in names and names & {*self._sizes} for names in conditions)
-
-    def _with_counter(self, site: Site) -> Iterator[KernelChange]:
-        """Yield `(p + ty + i) * N + x` for `(p + ty) * N + x` if a loop around it counts `i`."""
-        if not site.array and site.kind != "value":
-            return
-        names = set(map(text_of, all_of(site.node, "identifier")))
-        if not names & self._varying:
-            return
-        rows = [
-            side
-            for product in all_of(site.node, "binary_expression")
-            for side in (product.child_by_field_name("left"), product.child_by_field_name("right"))
-            if sign_of(product) == "*" and side is not None and side.type == "parenthesized_expression"
-        ]
-        *inner, outermost = counters_at(site.node) or [""]
-        for counter in (*inner, outermost):
-            if counter in names or not counter or (counter == outermost and self._counts_size(counter)):
-                continue
-            steps = [counter, *(f"{counter} * {tile}" for tile in self._tiles_at(site.node))]
-            mistake = f"the index lacks {counter}, which a loop around it counts"
-            for step in steps:
-                edits = [{row: f"{text_of(row)[:-1]} + {step})"} for row in rows]
-                for edit in (*edits, {site.node: f"{text_of(site.node)} + {step}"}):
-                    yield self._change(site, replaced(site.node, edit), mistake, 3)
 
     def _other_literal(self, site: Site) -> Iterator[KernelChange]:
         """Yield `As[i + 3]` for `As[i + 2]` if two statements write that, or another sum is `i + 3`."""
@@ -1821,6 +1961,9 @@ _ADDED = re.compile(r".*\+(\d+)")
 
 _OTHER_JOINT = {"&&": "||", "||": "&&"}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+_PRODUCT = re.compile(r"[\w.]+\s*\*\s*[\w.]+")
+"""A product of two names, such as `blockIdx.y * TILE`."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*|blockDim\.[xy]|\d+")
 """What may be the extent of a tile: a name, or a number."""

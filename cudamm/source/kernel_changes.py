@@ -169,6 +169,36 @@ def axes_of_threads(text: str, entry: str) -> set[str]:
     return set(re.findall(r"\bthreadIdx\s*\.\s*([xyz])\b", code))
 
 
+def vector_of_quotient(text: str, entry: str, change: KernelChange) -> str | None:
+    """Return the type of vectors whose number of elements a changed expression divides by, as in `K / 4`.
+
+    None if the kernel has no vectors with so many elements.
+    """
+    start, end, _ = change.edits[0]
+    divisors = re.findall(r"/\s*(\w+)", text.encode()[start:end].decode())
+    for function in _functions_of(text, entry):
+        vectors = {found[1]: found[0] for found in _VECTOR.finditer(text_of(function.node))}
+        for divisor in divisors:
+            if (number := str(number_in(text, divisor))) in vectors:
+                return vectors[number]
+    return None
+
+
+def parts_of_sizes(text: str, entry: str) -> dict[str, int]:
+    """Return what divides a size in a kernel that uses blockIdx.z, as in `K / SPLIT`, with its value."""
+    found: dict[str, int] = {}
+    for function in _functions_of(text, entry):
+        body = function.node.child_by_field_name("body")
+        if body is None or not re.search(r"\bblockIdx\s*\.\s*z\b", text_of(body)):
+            continue
+        for node in all_of(body, "binary_expression"):
+            divisor = text_of(node.child_by_field_name("right")) if sign_of(node) == "/" else ""
+            value = number_in(text, divisor) if _NAME.fullmatch(divisor) else None
+            if value is not None and value > 1:
+                found[divisor] = value
+    return found
+
+
 def changes_of_macros(text: str, entry: str) -> Iterator[KernelChange]:
     """Yield each macro with the parentheses that it lacks, and each index in one with another row length.
 
@@ -530,7 +560,7 @@ class _Changes:
             yield from self._part_of_size(site)
         yield from self._in_bytes()
         yield from wrong_members(self._body)
-        yield from missing_members(self._body)
+        yield from missing_members(self._body, self._sites)
         yield from self._orders_of_elements()
         yield from exchanged_counters(self._body, self._sites)
         yield from wrong_counters(self._body, self._sites)

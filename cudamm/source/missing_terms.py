@@ -43,7 +43,7 @@ class Part:
 
 
 def parts_of_index(node: Node, sizes: Collection[str]) -> list[Part]:
-    """Return the rows of an index, which are multiplied by a size, and its column, the last term; else all."""
+    """Return the rows of an index, which are multiplied by a size, and its last term; without rows all."""
     rows = [
         Part(side, is_factor=True)
         for product in all_of(node, "binary_expression")

@@ -215,7 +215,7 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             of_usual = of_usual or _of_declarations(whole, changes_of_macros(source.text, source.entry))
             of_usual = of_usual or _of_text(whole)
             if not any(fault.kind == "misaligned" for fault in _faults(whole) or ()):  # else any row may do
-                of_usual = of_usual or _of_declarations(whole, changes_of_extents(case.program.text))
+                of_usual = of_usual or _of_declarations(whole, changes_of_extents(source.text, source.entry))
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
         faults = _faults(whole)
         if faults is None or faults:  # such as a loop past the end of a tile, into memory that is 0

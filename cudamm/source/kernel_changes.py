@@ -11,7 +11,7 @@ import functools
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -239,26 +239,14 @@ def changes_of_macros(text: str, entry: str) -> Iterator[KernelChange]:
             )  # fmt: skip
 
 
-def changes_of_extents(text: str) -> Iterator[KernelChange]:
-    """Yield each shared array with another extent of the shared arrays in place of one of its own.
+def changes_of_extents(text: str, entry: str) -> Iterator[KernelChange]:
+    """Yield each shared array with another extent of a tile in place of one of its own.
 
-    An extent is no expression that a launch can choose, so each of these is tried in a program of its own.
+    An extent is no expression that a launch can choose, so each of these is tried in a program of its own. Of
+    several extents with one value, that is the one which the array's indices and their loops use.
     """
-    shared = shared_arrays_in(text)
-    declared = [n for n in all_of(parsed(text), "array_declarator") if declared_name(n) in shared]
-    sizes = [size for node in declared if (size := node.child_by_field_name("size")) is not None]
-    names = list(dict.fromkeys(map(text_of, sizes)))
-    for node in declared:
-        size, name = node.child_by_field_name("size"), declared_name(node)
-        whole = _outermost_array(node)
-        for other in names if size is not None else ():
-            if size is not None and other != text_of(size):
-                new = replaced(whole, {size: other})
-                yield KernelChange(
-                    f"the array {name} has the wrong size: {text_of(whole)} instead of {new}",
-                    f"declare {new}", name, *file_and_line_of(node),
-                    ((size.start_byte, size.end_byte, other),), 0,
-                )  # fmt: skip
+    for function in _functions_of(text, entry):
+        yield from _Changes(text, function, (), 0).of_extents()
 
 
 def _outermost_array(node: Node) -> Node:
@@ -677,15 +665,97 @@ class _Changes:
         for step in self._loop_steps():
             found.update(dict.fromkeys([text_of(step)] if _NAME.fullmatch(text_of(step)) else []))
         indices = {"threadIdx", "blockIdx", *itertools.chain(*(self._index_of["blockIdx"].values()))}
-        return [name for name in found if name not in {*self._sizes, *indices, "1", "2"}][:MOST_TILES]
+        tiles = [name for name in found if name not in {*self._sizes, *indices, "1", "2"}]
+        return sorted(tiles, key=lambda name: "Dim." in name)[:MOST_TILES]
 
     def _tiles_at(self, node: Node) -> list[str]:
-        """Return the extents of tiles that can be used at a place, first those that are used nearest to it.
+        """Return the extents of tiles that can be used at a place, first those that belong to it.
 
-        Of several extents with one value, that is the name which its author would have written.
+        Of several extents with one value, the first is the name which its author would have written: TM for
+        `threadIdx.y * TM + i` if a loop counts `i < TM`, or if another product is `threadIdx.y * TM`. Else it
+        is the name that is used nearest to the place.
         """
-        tiles = [name for name in self._tiles if name not in self._declared or self._is_visible(name, node)]
-        return sorted(tiles, key=lambda name: self._distance(name, node))
+        bounds = self._bounds_beside(node)
+        named = {name for name in bounds if not name.isdigit()} - {*self._sizes, *self._tiles}
+        tiles = [
+            name
+            for name in (*self._tiles, *sorted(named))
+            if name not in self._declared or self._is_visible(name, node)
+        ]
+        products = {text_of(part) for part in _factors_beside(node)}
+
+        def is_unusual(name: str) -> tuple[bool, bool, int]:
+            is_elsewhere = any(
+                f"{one}*{other}" in self._products
+                for factor in products
+                for one, other in ((factor, name), (name, factor))
+            )
+            return name not in bounds, not is_elsewhere, self._distance(name, node)
+
+        return sorted(tiles, key=is_unusual)
+
+    def _bounds_beside(self, node: Node) -> set[str]:
+        """Return the names in the bounds of the counters that are added to a product with an expression."""
+        around = node.parent
+        while around is not None and (
+            around.type == "parenthesized_expression" or sign_of(around) in ("*", "/", "%")
+        ):
+            node, around = around, around.parent
+        if around is None or sign_of(around) != "+":
+            return set()
+        while around.parent is not None and sign_of(around.parent) == "+":
+            around = around.parent
+        added = {text_of(term) for term in terms_of(around) if not is_inside(node, term)}
+        return self._bounds_of(added & set(counters_at(around)), around)
+
+    def _bounds_of(self, counters: Collection[str], at: Node) -> set[str]:
+        """Return the names and numbers in the conditions of the loops around a place that count variables."""
+        found: set[str] = set()
+        for loop in ancestors(at):
+            condition = loop.child_by_field_name("condition") if loop.type == "for_statement" else None
+            limit = condition.child_by_field_name("right") if condition is not None else None
+            counted = condition.child_by_field_name("left") if condition is not None else None
+            if limit is not None and text_of(counted) in counters:
+                found |= set(map(text_of, all_of(limit, "identifier", "number_literal")))
+        return found
+
+    def of_extents(self) -> Iterator[KernelChange]:
+        """Yield each shared array with another extent in place of one of its own."""
+        declared = [n for n in all_of(self._body, "array_declarator") if declared_name(n) in self._shared]
+        sizes = [size for node in declared if (size := node.child_by_field_name("size")) is not None]
+        names = list(dict.fromkeys((*map(text_of, sizes), *self._tiles)))
+        values = {name: number_in(self._text, name) for name in names}
+        for node in declared:
+            size, name = node.child_by_field_name("size"), declared_name(node)
+            whole = _outermost_array(node)
+            tried = {values[text_of(size)]} - {None}
+            used = self._used_by_extent(name, node)
+            for other in sorted(names, key=lambda each: each not in used) if size is not None else ():
+                if size is None or other == text_of(size) or values[other] in tried:
+                    continue
+                tried |= {values[other]} - {None}
+                new = replaced(whole, {size: other})
+                yield KernelChange(
+                    f"the array {name} has the wrong size: {text_of(whole)} instead of {new}",
+                    f"declare {new}", name, *file_and_line_of(node),
+                    ((size.start_byte, size.end_byte, other),), 0,
+                )  # fmt: skip
+
+    def _used_by_extent(self, array: str, extent: Node) -> set[str]:
+        """Return the names in one of an array's indices, and in the loops that count it.
+
+        Args:
+            extent: the declarator with the extent of that index: that of `b[8]` for the first of `b[8][16]`.
+        """
+        place = sum(1 for node in all_of(extent, "array_declarator")) - 1
+        found: set[str] = set()
+        for whole in {s.whole for s in self._sites if s.kind == "index" and s.array == array}:
+            indices = [s.node for s in self._sites if s.whole == whole and s.kind == "index"]
+            indices.sort(key=lambda node: node.start_byte)
+            for index in indices[place : place + 1]:
+                used = self._used_by(index)
+                found |= used | self._bounds_of(used, index)
+        return found
 
     def _distance(self, name: str, node: Node) -> int:
         """Return how many bytes are between a place and the nearest use of another name."""

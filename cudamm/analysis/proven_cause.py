@@ -56,7 +56,9 @@ from cudamm.source.kernel_changes import (
     changes_of_types,
     changes_of_unrolled_loops,
     kernel_changes,
+    parts_of_sizes,
     sums_per_thread,
+    vector_of_quotient,
     with_all_changes,
     with_change,
 )
@@ -213,7 +215,7 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             of_usual = of_usual or _of_declarations(whole, changes_of_macros(source.text, source.entry))
             of_usual = of_usual or _of_text(whole)
             if not any(fault.kind == "misaligned" for fault in _faults(whole) or ()):  # else any row may do
-                of_usual = of_usual or _of_declarations(whole, changes_of_extents(case.program.text))
+                of_usual = of_usual or _of_declarations(whole, changes_of_extents(source.text, source.entry))
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
         faults = _faults(whole)
         if faults is None or faults:  # such as a loop past the end of a tile, into memory that is 0
@@ -464,6 +466,7 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
 
     yield from _more_shared_memory(case, launch)
     yield from _blocks_of_used_axes(case, launch)
+    yield from _blocks_in_z(case, launch)
     (gx, gy, _), (bx, by, _) = launch.grid, launch.block
     if gx != gy:
         yield ProvenCause(
@@ -572,6 +575,23 @@ _GRIDS_IN_X: tuple[tuple[_Grid, str], ...] = (
     (lambda given, x: (-(-given.shape.m * given.shape.n // x), 1), ", and ceil(M * N / {}) blocks"),
 )
 """Grids for blocks of `x` threads in one row, and what a cure says of each."""
+
+
+def _blocks_in_z(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield as many blocks in z as parts into which the kernel divides a size, if the launch has one in z."""
+    for name, parts in parts_of_sizes(case.program.text, case.program.entry).items():
+        if launch.grid[2] > 1 or parts > LARGEST_COARSE_EDGE:
+            continue
+
+        def with_parts(given: Launch, parts: int = parts) -> Launch:
+            return dataclasses.replace(given, grid=(*given.grid[:2], parts))
+
+        value = "" if name.isdigit() else f" = {parts}"
+        yield ProvenCause(
+            f"{FEW_BLOCKS} in z: each computes one of {name}{value} parts of the sums, the one of its "
+            "blockIdx.z, and the grid has 1 block in z",
+            f"launch {name} blocks in z, dim3 grid(…, …, {name})", relaunched=with_parts,
+        )  # fmt: skip
 
 
 def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
@@ -1028,10 +1048,11 @@ def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
     """
     launch, method = ragged.launch, ragged.variant.method
     assert launch is not None  # noqa: S101 - `_may_try` looked at it
-    changes = [change for change in _changes_of(ragged) if change.mistake.startswith(ENDS_TOO_EARLY)]
+    found = [change for change in _changes_of(ragged) if change.mistake.startswith(ENDS_TOO_EARLY)]
+    changes = {change.edits: change for change in found}.values()
     rounded = [
         ProvenCause(c.mistake, c.cure, "", "" if c.file == method.path.name else c.file, c.line)
-        for c in {change.edits: change for change in changes}.values()
+        for c in changes
     ]  # fmt: skip
     file, line = method.launched_at
     rounded += [
@@ -1048,6 +1069,16 @@ def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
     finally:
         whole.problem.release()
     (cause,), beyond = rounded, "load or add 0 beyond the end of K"
+    source = ragged.program
+    vectors = [vector_of_quotient(source.text, source.entry, change) for change in changes]
+    if vector := next(filter(None, vectors), ""):
+        what = f"{cause.mistake.partition(':')[0]}, and a row of another length does not begin at a {vector}"
+        width = vector.rstrip("_")[-1]
+        cure = (
+            f"require that K is a multiple of {width}, or have the rows padded with zeros to such a length; "
+            f"or take the rest of each row, and rows that do not begin at a {vector}, one by one"
+        )
+        return dataclasses.replace(cause, mistake=what, cure=cure, multiple=edge)
     return dataclasses.replace(
         cause, mistake=f"{cause.mistake} (and {beyond})", cure=f"{cause.cure}, and {beyond}", multiple=edge
     )
@@ -1115,8 +1146,8 @@ def _is_right_at_other_sizes(cause: ProvenCause, case: Case, *, ragged: bool = F
     """Return whether the product is also right at other sizes; True if it cannot be launched so.
 
     At one shape, a wrong condition may hold by chance, such as `row < K / 2` for each of M = K / 2 rows: M
-    and K are swapped. A sum over the threads of a block may be right while K is smaller than the block: K is
-    made larger.
+    and K are swapped. A constant may be the row length by chance, and a sum over a block's threads may be
+    right while K is smaller than the block: K is made larger.
 
     Args:
         ragged: try also sizes that are smaller by 1, where a condition has to keep surplus threads away.
@@ -1124,19 +1155,29 @@ def _is_right_at_other_sizes(cause: ProvenCause, case: Case, *, ragged: bool = F
     assert case.launch is not None  # noqa: S101 - the case was launched before
     m, n, k = case.problem.shape.extents
     shapes = [Shape(k, n, m)]
-    if (threads := math.prod(case.launch.block)) >= k and m * n * threads <= MOST_WORK:
-        shapes.append(Shape(m, n, (threads // k + 1) * k))
+    times = max(2, math.prod(case.launch.block) // k + 1)
+    deeper = (Shape(m, n, times * k), Shape(m, n, 2 * k), Shape(2 * m, 2 * n, 2 * k))
+    small = (shape for shape in deeper if math.prod(shape.extents) <= MOST_WORK)
+    shapes += itertools.islice(filter(functools.partial(_has_launch, case), small), 1)
     if ragged:
         shapes.append(Shape(*(max(1, extent - 1) for extent in (m, n, k))))
     return all(_is_right_at(cause, case, shape) for shape in shapes)
 
 
+def _has_launch(case: Case, shape: Shape) -> bool:
+    """Return whether the same program can be launched at another shape."""
+    planned = _planned_at(case, shape)
+    return (
+        planned is not None
+        and planned.launch is not None
+        and (planned.launch.shape == shape and planned.program == case.program)
+    )
+
+
 def _is_right_at(cause: ProvenCause, case: Case, shape: Shape) -> bool:
     """Return whether the changed kernel is right and has no fault at a shape; True if it is not for that."""
-    planned = _planned_at(case, shape)
-    if planned is None or planned.launch is None or planned.launch.shape != shape:
-        return True
-    if planned.program != case.program:
+    planned = _planned_at(case, shape) if _has_launch(case, shape) else None
+    if planned is None:
         return True
     try:
         changed = cause.applied(planned)

@@ -11,7 +11,7 @@ import functools
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -29,6 +29,7 @@ from cudamm.source.changed_expression import (
     terms_of,
 )
 from cudamm.source.launch_roles import SMALLEST_SIZE
+from cudamm.source.missing_terms import Part, bounds_of, parts_of_index, with_parentheses
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
 from cudamm.source.register_tile_changes import exchanged_counters, other_orders_of_elements
@@ -168,6 +169,36 @@ def axes_of_threads(text: str, entry: str) -> set[str]:
     return set(re.findall(r"\bthreadIdx\s*\.\s*([xyz])\b", code))
 
 
+def vector_of_quotient(text: str, entry: str, change: KernelChange) -> str | None:
+    """Return the type of vectors whose number of elements a changed expression divides by, as in `K / 4`.
+
+    None if the kernel has no vectors with so many elements.
+    """
+    start, end, _ = change.edits[0]
+    divisors = re.findall(r"/\s*(\w+)", text.encode()[start:end].decode())
+    for function in _functions_of(text, entry):
+        vectors = {found[1]: found[0] for found in _VECTOR.finditer(text_of(function.node))}
+        for divisor in divisors:
+            if (number := str(number_in(text, divisor))) in vectors:
+                return vectors[number]
+    return None
+
+
+def parts_of_sizes(text: str, entry: str) -> dict[str, int]:
+    """Return what divides a size in a kernel that uses blockIdx.z, as in `K / SPLIT`, with its value."""
+    found: dict[str, int] = {}
+    for function in _functions_of(text, entry):
+        body = function.node.child_by_field_name("body")
+        if body is None or not re.search(r"\bblockIdx\s*\.\s*z\b", text_of(body)):
+            continue
+        for node in all_of(body, "binary_expression"):
+            divisor = text_of(node.child_by_field_name("right")) if sign_of(node) == "/" else ""
+            value = number_in(text, divisor) if _NAME.fullmatch(divisor) else None
+            if value is not None and value > 1:
+                found[divisor] = value
+    return found
+
+
 def changes_of_macros(text: str, entry: str) -> Iterator[KernelChange]:
     """Yield each macro with the parentheses that it lacks, and each index in one with another row length.
 
@@ -208,26 +239,14 @@ def changes_of_macros(text: str, entry: str) -> Iterator[KernelChange]:
             )  # fmt: skip
 
 
-def changes_of_extents(text: str) -> Iterator[KernelChange]:
-    """Yield each shared array with another extent of the shared arrays in place of one of its own.
+def changes_of_extents(text: str, entry: str) -> Iterator[KernelChange]:
+    """Yield each shared array with another extent of a tile in place of one of its own.
 
-    An extent is no expression that a launch can choose, so each of these is tried in a program of its own.
+    An extent is no expression that a launch can choose, so each of these is tried in a program of its own. Of
+    several extents with one value, that is the one which the array's indices and their loops use.
     """
-    shared = shared_arrays_in(text)
-    declared = [n for n in all_of(parsed(text), "array_declarator") if declared_name(n) in shared]
-    sizes = [size for node in declared if (size := node.child_by_field_name("size")) is not None]
-    names = list(dict.fromkeys(map(text_of, sizes)))
-    for node in declared:
-        size, name = node.child_by_field_name("size"), declared_name(node)
-        whole = _outermost_array(node)
-        for other in names if size is not None else ():
-            if size is not None and other != text_of(size):
-                new = replaced(whole, {size: other})
-                yield KernelChange(
-                    f"the array {name} has the wrong size: {text_of(whole)} instead of {new}",
-                    f"declare {new}", name, *file_and_line_of(node),
-                    ((size.start_byte, size.end_byte, other),), 0,
-                )  # fmt: skip
+    for function in _functions_of(text, entry):
+        yield from _Changes(text, function, (), 0).of_extents()
 
 
 def _outermost_array(node: Node) -> Node:
@@ -522,14 +541,15 @@ class _Changes:
             yield from self._with_thread(site)
             yield from self._of_no_thread(site)
             yield from self._other_axis_of_block(site)
-            yield from self._with_counter(site)
+            yield from self._lacking_term(site)
+            yield from self._without_parentheses(site)
             yield from self._step_of_pointer(site)
             yield from self._next_step(site)
             yield from self._other_literal(site)
             yield from self._part_of_size(site)
         yield from self._in_bytes()
         yield from wrong_members(self._body)
-        yield from missing_members(self._body)
+        yield from missing_members(self._body, self._sites)
         yield from self._orders_of_elements()
         yield from exchanged_counters(self._body, self._sites)
         yield from self._swapped_arguments()
@@ -645,15 +665,97 @@ class _Changes:
         for step in self._loop_steps():
             found.update(dict.fromkeys([text_of(step)] if _NAME.fullmatch(text_of(step)) else []))
         indices = {"threadIdx", "blockIdx", *itertools.chain(*(self._index_of["blockIdx"].values()))}
-        return [name for name in found if name not in {*self._sizes, *indices, "1", "2"}][:MOST_TILES]
+        tiles = [name for name in found if name not in {*self._sizes, *indices, "1", "2"}]
+        return sorted(tiles, key=lambda name: "Dim." in name)[:MOST_TILES]
 
     def _tiles_at(self, node: Node) -> list[str]:
-        """Return the extents of tiles that can be used at a place, first those that are used nearest to it.
+        """Return the extents of tiles that can be used at a place, first those that belong to it.
 
-        Of several extents with one value, that is the name which its author would have written.
+        Of several extents with one value, the first is the name which its author would have written: TM for
+        `threadIdx.y * TM + i` if a loop counts `i < TM`, or if another product is `threadIdx.y * TM`. Else it
+        is the name that is used nearest to the place.
         """
-        tiles = [name for name in self._tiles if name not in self._declared or self._is_visible(name, node)]
-        return sorted(tiles, key=lambda name: self._distance(name, node))
+        bounds = self._bounds_beside(node)
+        named = {name for name in bounds if not name.isdigit()} - {*self._sizes, *self._tiles}
+        tiles = [
+            name
+            for name in (*self._tiles, *sorted(named))
+            if name not in self._declared or self._is_visible(name, node)
+        ]
+        products = {text_of(part) for part in _factors_beside(node)}
+
+        def is_unusual(name: str) -> tuple[bool, bool, int]:
+            is_elsewhere = any(
+                f"{one}*{other}" in self._products
+                for factor in products
+                for one, other in ((factor, name), (name, factor))
+            )
+            return name not in bounds, not is_elsewhere, self._distance(name, node)
+
+        return sorted(tiles, key=is_unusual)
+
+    def _bounds_beside(self, node: Node) -> set[str]:
+        """Return the names in the bounds of the counters that are added to a product with an expression."""
+        around = node.parent
+        while around is not None and (
+            around.type == "parenthesized_expression" or sign_of(around) in ("*", "/", "%")
+        ):
+            node, around = around, around.parent
+        if around is None or sign_of(around) != "+":
+            return set()
+        while around.parent is not None and sign_of(around.parent) == "+":
+            around = around.parent
+        added = {text_of(term) for term in terms_of(around) if not is_inside(node, term)}
+        return self._bounds_of(added & set(counters_at(around)), around)
+
+    def _bounds_of(self, counters: Collection[str], at: Node) -> set[str]:
+        """Return the names and numbers in the conditions of the loops around a place that count variables."""
+        found: set[str] = set()
+        for loop in ancestors(at):
+            condition = loop.child_by_field_name("condition") if loop.type == "for_statement" else None
+            limit = condition.child_by_field_name("right") if condition is not None else None
+            counted = condition.child_by_field_name("left") if condition is not None else None
+            if limit is not None and text_of(counted) in counters:
+                found |= set(map(text_of, all_of(limit, "identifier", "number_literal")))
+        return found
+
+    def of_extents(self) -> Iterator[KernelChange]:
+        """Yield each shared array with another extent in place of one of its own."""
+        declared = [n for n in all_of(self._body, "array_declarator") if declared_name(n) in self._shared]
+        sizes = [size for node in declared if (size := node.child_by_field_name("size")) is not None]
+        names = list(dict.fromkeys((*map(text_of, sizes), *self._tiles)))
+        values = {name: number_in(self._text, name) for name in names}
+        for node in declared:
+            size, name = node.child_by_field_name("size"), declared_name(node)
+            whole = _outermost_array(node)
+            tried = {values[text_of(size)]} - {None}
+            used = self._used_by_extent(name, node)
+            for other in sorted(names, key=lambda each: each not in used) if size is not None else ():
+                if size is None or other == text_of(size) or values[other] in tried:
+                    continue
+                tried |= {values[other]} - {None}
+                new = replaced(whole, {size: other})
+                yield KernelChange(
+                    f"the array {name} has the wrong size: {text_of(whole)} instead of {new}",
+                    f"declare {new}", name, *file_and_line_of(node),
+                    ((size.start_byte, size.end_byte, other),), 0,
+                )  # fmt: skip
+
+    def _used_by_extent(self, array: str, extent: Node) -> set[str]:
+        """Return the names in one of an array's indices, and in the loops that count it.
+
+        Args:
+            extent: the declarator with the extent of that index: that of `b[8]` for the first of `b[8][16]`.
+        """
+        place = sum(1 for node in all_of(extent, "array_declarator")) - 1
+        found: set[str] = set()
+        for whole in {s.whole for s in self._sites if s.kind == "index" and s.array == array}:
+            indices = [s.node for s in self._sites if s.whole == whole and s.kind == "index"]
+            indices.sort(key=lambda node: node.start_byte)
+            for index in indices[place : place + 1]:
+                used = self._used_by(index)
+                found |= used | self._bounds_of(used, index)
+        return found
 
     def _distance(self, name: str, node: Node) -> int:
         """Return how many bytes are between a place and the nearest use of another name."""
@@ -1529,35 +1631,173 @@ class _Changes:
                 new = replaced(site.node, {node: other})
                 yield self._change(site, new, f"the wrong extent of the block is used, {name}", 1)
 
+    def _lacking_term(self, site: Site) -> Iterator[KernelChange]:
+        """Yield an index with a term that it lacks: `B[(t * TILE + ty) * N + col]` for `B[ty * N + col]`.
+
+        A term is the counter of a loop around the index, the tile of a block, or an index of the thread. An
+        index that contains the same already, perhaps within a variable, gets no term.
+        """
+        is_of_tile, is_of_matrix = site.array in self._shared, self._points(site.array)
+        is_index = site.kind == "index" and (is_of_tile or is_of_matrix)
+        if not is_index and not (site.kind == "value" and self._is_of_matrix_index(site)):
+            return
+        for term, is_first, rank in self._lacking_at(site):
+            for part in parts_of_index(site.node, self._sizes):
+                edits = {site: {part.node: part.with_term(term, is_first=is_first)}}
+                for bound in bounds_of(part, site, self._sites) if is_of_matrix else ():
+                    left = bound.node.child_by_field_name("left")
+                    if left is not None:
+                        new = Part(left, is_factor=False).with_term(term, is_first=is_first)
+                        edits[bound] = {left: new}
+                lacks = f"the index of {site.array}" if site.array else f"the value of {self._target(site)}"
+                yield self._with_edits(edits, f"{lacks} lacks {term}", rank)
+
+    @staticmethod
+    def _target(site: Site) -> str:
+        """Return the variable that gets the value of a site."""
+        return site.shown("").partition("=")[0].strip()
+
+    def _is_of_matrix_index(self, site: Site) -> bool:
+        """Return whether a site is the value of a variable in indices of matrices, and not of tiles."""
+        name, around = self._target(site), site.whole.parent
+        is_of_loop = name in self._loop_variables() or (around is not None and around.type == "for_statement")
+        if is_of_loop or sign_of(site.whole) not in ("", "=") or not self._is_whole(name):
+            return False
+        scope = self._body
+        if site.whole.type == "init_declarator" and around is not None and around.parent is not None:
+            scope = around.parent
+        indices = [each for each in self._sites if each.kind == "index" and is_inside(each.node, scope)]
+        arrays = {each.array for each in indices if name in self._used_by(each.node)}
+        return any(map(self._points, arrays)) and not arrays & self._shared
+
+    def _with_edits(self, edits: Mapping[Site, Mapping[Node, str]], mistake: str, rank: int) -> KernelChange:
+        """Return the change of an index, the first of some sites, and of the conditions for it."""
+        index, *bounds = edits
+        change = self._change(index, replaced(index.node, edits[index]), mistake, rank)
+        better = [replaced(bound.node, edits[bound]) for bound in bounds]
+        return dataclasses.replace(
+            change,
+            cure=" and ".join((change.cure, *better)),
+            edits=change.edits + tuple(
+                (bound.node.start_byte, bound.node.end_byte, new)
+                for bound, new in zip(bounds, better, strict=True)
+            ),
+        )  # fmt: skip
+
+    def _lacking_at(self, site: Site) -> Iterator[tuple[str, bool, int]]:
+        """Yield the terms that an index may lack, whether each is the first of a sum, and its rank."""
+        used = self._used_by(site.whole if site.kind == "index" else site.node)
+        is_of_tile = site.array in self._shared
+        for counter in (name for name in counters_at(site.node) if name not in used):
+            if (is_of_tile or site.kind == "value") and not used & self._varying:
+                continue
+            if is_of_tile and self._counts_size(counter):
+                continue
+            products = [f"{counter} * {tile}" for tile in self._tiles_at(site.node)]
+            products.sort(key=lambda text: text.replace(" ", "") not in self._products)
+            for term in (*products, counter) if self._counts_by_1(counter, site) else [counter]:
+                yield term, not is_of_tile, 2 + is_of_tile
+        if is_of_tile:
+            return
+        blocks = [kind for kind in self._index_of["blockIdx"] if f"blockIdx.{kind}" not in used]
+        if len(blocks) == len(_AXES) or _is_written(site.whole):
+            for term in self._tiles_of_blocks(site.node):
+                if self._used_by_text(term) & {f"blockIdx.{axis}" for axis in blocks}:
+                    yield term, True, 2
+        if site.kind == "index":
+            stored = ancestors(site.whole)
+            target = next(
+                (n.child_by_field_name("left") for n in stored if n.type == "assignment_expression"), None
+            )
+            of_target = list(map(text_of, all_of(target, "identifier", "field_expression"))) if target else []
+            for axis in _AXES:
+                names = self._index_of["threadIdx"][axis]
+                name = next((n for n in names[:-1] if self._is_visible(n, site.node)), names[-1])
+                if f"threadIdx.{axis}" not in used:
+                    yield name, False, 2
+                of_target = [each for each in of_target if each not in (*names, "threadIdx")]
+            for name in dict.fromkeys(of_target):
+                if name not in used and name in self._varying and self._is_whole(name):
+                    yield name, False, 2
+
+    @staticmethod
+    def _counts_by_1(counter: str, site: Site) -> bool:
+        """Return whether a loop around a site counts a variable by 1, and not by tiles."""
+        for loop in ancestors(site.node):
+            update = loop.child_by_field_name("update") if loop.type == "for_statement" else None
+            if update is not None and counter in map(text_of, all_of(update, "identifier")):
+                return update.type == "update_expression"
+        return False
+
+    def _tiles_of_blocks(self, at: Node) -> list[str]:
+        """Return what the kernel names or computes of its block's place, such as `row0` and `by * TILE`."""
+        names = [name for name in sorted(self._of_block_alone) if self._is_visible(name, at)]
+        named = [name for name in names if self._is_whole(name) and name not in self._index_in_block]
+        blocks = [name for axis in _AXES for name in self._index_of["blockIdx"][axis]]
+        values = {text_of(value) for name in named for value in self._values_at(name, at)}
+        products = [
+            text
+            for node in all_of(self._body, "binary_expression")
+            if _PRODUCT.fullmatch(text := text_of(node)) and any(_names(block, text) for block in blocks)
+        ]
+        products = [text for text in products if text not in values]
+        return list(dict.fromkeys((*named, *products)))
+
+    def _used_by(self, node: Node) -> set[str]:
+        """Return the names in an expression, and those in the values of the variables in it."""
+        found: set[str] = set()
+        pending = [node]
+        while pending:
+            part = pending.pop()
+            for name in all_of(part, "identifier", "field_expression"):
+                if (text := text_of(name)) not in found:
+                    found.add(text)
+                    pending += self._values_at(text, part)
+        return found
+
+    def _used_by_text(self, term: str) -> set[str]:
+        """Return the names in a term, and those in the values of the variables in it."""
+        names = set(re.findall(r"\w+(?:\.\w+)?", term))
+        values = [value for name in names for value in self._values_at(name, None)]
+        return names.union(*map(self._used_by, values))
+
+    def _values_at(self, name: str, at: Node | None) -> list[Node]:
+        """Return the values of a variable; if several have one name, of those that a place sees."""
+        values = self._assigned.get(name, [])
+        visible = [
+            value
+            for value, scope in values
+            if at is None or scope is None or (scope.start_byte <= at.start_byte < scope.end_byte)
+        ]
+        return visible or [value for value, _ in values]
+
+    @functools.cached_property
+    def _assigned(self) -> dict[str, list[tuple[Node, Node | None]]]:
+        """The values of each variable, with the block in which it is declared."""
+        found: dict[str, list[tuple[Node, Node | None]]] = {}
+        for node in all_of(self._body, "init_declarator", "assignment_expression"):
+            is_declared = node.type == "init_declarator"
+            target = node.child_by_field_name("declarator" if is_declared else "left")
+            value = node.child_by_field_name("value" if is_declared else "right")
+            if target is not None and value is not None:
+                scope = node.parent.parent if is_declared and node.parent is not None else None
+                name = declared_name(target) if is_declared else text_of(target)
+                found.setdefault(name, []).append((value, scope))
+        return found
+
+    def _without_parentheses(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `(t * TILE + ty) * N` for `t * TILE + ty * N`."""
+        if site.kind not in ("index", "value"):
+            return
+        numbers = {text_of(node) for node in all_of(site.node, "number_literal")} - {"0", "1"}
+        for total, new in with_parentheses(site.node, {*self._sizes, *self._tiles, *numbers}):
+            yield self._change(site, replaced(site.node, {total: new}), "parentheses are missing", 1)
+
     def _counts_size(self, counter: str) -> bool:
         """Return whether a loop counts a variable up to a size, and not along a thread's own tile."""
         loops = (loop.child_by_field_name("condition") for loop in all_of(self._body, "for_statement"))
         conditions = [{*map(text_of, all_of(node, "identifier"))} for node in loops if node]
         return any(counter in names and names & {*self._sizes} for names in conditions)
-
-    def _with_counter(self, site: Site) -> Iterator[KernelChange]:
-        """Yield `(p + ty + i) * N + x` for `(p + ty) * N + x` if a loop around it counts `i`."""
-        if not site.array and site.kind != "value":
-            return
-        names = set(map(text_of, all_of(site.node, "identifier")))
-        if not names & self._varying:
-            return
-        rows = [
-            side
-            for product in all_of(site.node, "binary_expression")
-            for side in (product.child_by_field_name("left"), product.child_by_field_name("right"))
-            if sign_of(product) == "*" and side is not None and side.type == "parenthesized_expression"
-        ]
-        *inner, outermost = counters_at(site.node) or [""]
-        for counter in (*inner, outermost):
-            if counter in names or not counter or (counter == outermost and self._counts_size(counter)):
-                continue
-            steps = [counter, *(f"{counter} * {tile}" for tile in self._tiles_at(site.node))]
-            mistake = f"the index lacks {counter}, which a loop around it counts"
-            for step in steps:
-                edits = [{row: f"{text_of(row)[:-1]} + {step})"} for row in rows]
-                for edit in (*edits, {site.node: f"{text_of(site.node)} + {step}"}):
-                    yield self._change(site, replaced(site.node, edit), mistake, 3)
 
     def _other_literal(self, site: Site) -> Iterator[KernelChange]:
         """Yield `As[i + 3]` for `As[i + 2]` if two statements write that, or another sum is `i + 3`."""
@@ -1838,6 +2078,9 @@ _ADDED = re.compile(r".*\+(\d+)")
 
 _OTHER_JOINT = {"&&": "||", "||": "&&"}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+_PRODUCT = re.compile(r"[\w.]+\s*\*\s*[\w.]+")
+"""A product of two names, such as `blockIdx.y * TILE`."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*|blockDim\.[xy]|\d+")
 """What may be the extent of a tile: a name, or a number."""

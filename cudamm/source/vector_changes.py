@@ -30,14 +30,7 @@ def exchanged_members(body: Node, sites: Sequence[Site]) -> Iterator[KernelChang
         body: the function's.
         sites: expressions that other changes may replace; a part of one is replaced with the whole.
     """
-    groups: dict[tuple[Node | None, str], list[Node]] = {}
-    for node in all_of(body, "field_expression"):
-        vector = text_of(node.child_by_field_name("argument"))
-        around = {n.type: n for n in reversed([*ancestors(node)])}
-        is_of_asm = "gnu_asm_expression" in around
-        if _member(node) in _MEMBERS and not _OF_LAUNCH.search(vector) and not is_of_asm:
-            groups.setdefault((around.get("compound_statement"), vector), []).append(node)
-    for nodes in groups.values():
+    for nodes in _members_by_block(body).values():
         is_small = len(nodes) <= len(_MEMBERS)  # else each member is used several times
         pairs = itertools.combinations(nodes, 2) if is_small else itertools.pairwise(nodes)
         for one, other in pairs:
@@ -45,6 +38,18 @@ def exchanged_members(body: Node, sites: Sequence[Site]) -> Iterator[KernelChang
                 distance = _MEMBERS.index(_member(one)) - _MEMBERS.index(_member(other))
                 if is_small or abs(distance) == 1:
                     yield from _exchanged("members", one, other, sites, 0 if distance > 0 else 1)
+
+
+def _members_by_block(body: Node) -> dict[tuple[Node | None, str], list[Node]]:
+    """Return the members of vectors that each block of statements uses, by the block and the vector."""
+    groups: dict[tuple[Node | None, str], list[Node]] = {}
+    for node in all_of(body, "field_expression"):
+        vector = text_of(node.child_by_field_name("argument"))
+        around = {n.type: n for n in reversed([*ancestors(node)])}
+        is_of_asm = "gnu_asm_expression" in around
+        if _member(node) in _MEMBERS and not _OF_LAUNCH.search(vector) and not is_of_asm:
+            groups.setdefault((around.get("compound_statement"), vector), []).append(node)
+    return groups
 
 
 def _member(node: Node) -> str:
@@ -125,23 +130,21 @@ def wrong_members(body: Node) -> Iterator[KernelChange]:
                 )  # fmt: skip
 
 
-def missing_members(body: Node) -> Iterator[KernelChange]:
-    """Yield `c = v.w` for the second `v.z`, if assignments side by side take v.x, v.y, v.z and v.z."""
-    groups: dict[tuple[Node | None, str], list[Node]] = {}
-    for node in all_of(body, "assignment_expression"):
-        value = node.child_by_field_name("right")
-        if value is not None and value.type == "field_expression":
-            statement = node.parent
-            key = statement.parent if statement else None, text_of(value.child_by_field_name("argument"))
-            groups.setdefault(key, []).append(value)
-    for (_, vector), values in groups.items():
-        taken = [_member(value) for value in values]
+def missing_members(body: Node, sites: Sequence[Site]) -> Iterator[KernelChange]:
+    """Yield `v.w` for the second `v.z`, if the statements of one block use v.x, v.y, v.z and v.z.
+
+    Args:
+        body, sites: as for `exchanged_members`.
+    """
+    for (_, vector), nodes in _members_by_block(body).items():
+        taken = [_member(node) for node in nodes]
         missing = [member for member in _MEMBERS[: len(taken)] if member not in taken]
-        for value, member in zip(values, taken, strict=True):
+        for node, member in zip(nodes, taken, strict=True):
             if len(missing) == 1 and taken.count(member) > 1 and len(taken) <= len(_MEMBERS):
                 new = f"{vector}.{missing[0]}"
+                statement = next((n for n in ancestors(node) if n.type in _STATEMENTS), node)
                 yield KernelChange(
-                    f"{text_of(value)} is used twice, and {new} never",
-                    f"write {new} in this line", "", *file_and_line_of(value),
-                    ((value.start_byte, value.end_byte, new),), 1,
+                    f"{text_of(node)} is used twice, and {new} never",
+                    f"write {_on_one_line(replaced(statement, {node: new}))}", "", *file_and_line_of(node),
+                    edits_within({node: new}, sites), 1,
                 )  # fmt: skip

@@ -548,7 +548,7 @@ constexpr int STAGE = (LOADS * THREADS * 4 + BM * BK + BN * BK + LOADS * THREADS
 constexpr int ALL = 2 * STAGE + (STAGE / THREADS) * BM + (STAGE + LOADS) * 4 + THREADS / LOADS * STAGE;
 __global__ void __launch_bounds__(ALL / 500) k{PARAMETERS} {{}}
 """
-    assert refusal(write_kernel, source).startswith("k allows 259 threads")
+    assert refusal(write_kernel, source).startswith("cannot be launched: k allows 259 threads")
 
 
 @pytest.mark.parametrize("bound", ["(int)F", "ceil(F - 0.5)", "T", "(int)(85 * G)"])
@@ -562,13 +562,13 @@ const double F = BM * G;
 constexpr int T = static_cast<int>(F);
 __global__ void __launch_bounds__({bound}) k{PARAMETERS} {{}}
 """
-    assert refusal(write_kernel, source).startswith("k allows 127 threads")
+    assert refusal(write_kernel, source).startswith("cannot be launched: k allows 127 threads")
 
 
 def test_launch_bounds_of_template_arguments_are_known(write_kernel) -> None:
     kernel = f"template <int T> __global__ void __launch_bounds__(T) k{PARAMETERS} {{}}\n"
     text = refusal(write_kernel, f"// entry: k<512>\n{kernel}")
-    assert text.startswith("k<512> allows 512 threads")
+    assert text.startswith("cannot be launched: k<512> allows 512 threads")
 
 
 def test_dynamic_shared_memory_of_no_bytes_is_refused(write_kernel) -> None:

@@ -22,7 +22,7 @@ from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, Fault
 from cudamm.execution.case import ORDER_MATTERS, RIGHT_AT_FIRST, Verdict
 from cudamm.execution.usual_causes import LESS_THAN_TYPE, OF_LAUNCH
 from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, WRONG_TERM
-from cudamm.kernels.launch_plan import Launch
+from cudamm.kernels.launch_plan import Extents, Launch
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.source.c_definitions import lines_in_one_function, names_with
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
@@ -41,6 +41,7 @@ Kind = Literal[
     "bank-conflict",
     "uncoalesced",
     "partial-warp",
+    "idle-blocks",
 ]
 Severity = Literal["error", "advice"]
 Barrier = Literal["after writing", "after reading", "before writing", "before reading"]
@@ -76,7 +77,7 @@ STEP_OF_WARP = f"in each step of the warp {READ_FIRST.replace('threads', 'warp')
 MOST_LINES = 4
 """Maximum number of lines in a message."""
 
-ADVICE: frozenset[Kind] = frozenset(("bank-conflict", "uncoalesced", "partial-warp"))
+ADVICE: frozenset[Kind] = frozenset(("bank-conflict", "uncoalesced", "partial-warp", "idle-blocks"))
 """Kinds of mistakes that cost time and leave the result correct."""
 
 LEAST_CONFLICT = 1.5
@@ -990,6 +991,31 @@ def partial_warp(watched: WatchedLaunch) -> Mistake | None:
         "32 lanes of its last warp do nothing",
         f"use a multiple of 32 threads for each block, such as {threads + idle}",
         line,
+    )
+
+
+def idle_blocks(watched: WatchedLaunch, storing: Extents, load: bool) -> Mistake:
+    """Describe a grid with more blocks than those that store a result.
+
+    Args:
+        storing: number of blocks along each axis that store something.
+        load: whether others load from global memory.
+    """
+    grid, those = (" x ".join(map(str, watched.in_use(each))) for each in (watched.launch.grid, storing))
+    others = "load elements, and store nothing" if load else "only start and end"
+    axes = [
+        name
+        for name, extent, count in zip("xyz", watched.launch.grid, storing, strict=True)
+        if count < extent
+    ]
+    file, line = watched.program.method.launched_at
+    return watched.mistake(
+        "idle-blocks",
+        f"the grid has {grid} blocks, and {those} of them store a result; the others {others}",
+        f"in {' and '.join(axes)}, divide the extent of the matrix by the number of rows or columns that a "
+        "block computes, and round up",
+        line,
+        file,
     )
 
 

@@ -602,7 +602,7 @@ def _traced(
 
 
 def _observed(result: TraceResult, case: Case, launch: Launch, settings: Settings) -> TraceResult:
-    classes, observed = _observed_classes(case, launch, settings)
+    classes, observed, _ = observed_classes(case, launch, settings)
     observations = []
     for block_class, observation in zip(classes, observed, strict=True):
         traced_warps, warps = observation.warps
@@ -630,12 +630,19 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
     )
 
 
-def _observed_classes(
+def observed_classes(
     case: Case, launch: Launch, settings: Settings
-) -> tuple[list[BlockClass], list[Observation]]:
+) -> tuple[list[BlockClass], list[Observation], Extents]:
     """Divide the blocks of a launch into classes, and observe the chosen blocks of each.
 
-    If the last blocks of an axis store nothing, it is looked for where the blocks that store end.
+    If the last blocks of an axis store nothing, the last one that stores is searched for.
+
+    Returns:
+        The classes, their observations, and the number of blocks along each axis that store something: the
+        whole grid if that is not certain.
+
+    Raises:
+        KernelError, NoDeviceError: as for `observe`.
     """
     a, b = padded(launch, *case.problem.inputs)
 
@@ -661,17 +668,19 @@ def _observed_classes(
     classes = block_classes(launch.grid, settings.blocks)
     observations = observed_all(classes)
     if settings.blocks is None or all(observation.storing for observation in observations):
-        return classes, observations
+        return classes, observations, launch.grid
     extents = storing_extents(launch.grid, lambda blocks: observed(blocks).storing)
     if extents == launch.grid:
-        return classes, observations
+        return classes, observations, launch.grid
     by_storing = block_classes(launch.grid, settings.blocks, extents)
     observations_by_storing = observed_all(by_storing)
     is_rectangle = all(
         len(observation.storing) == (len(block_class.traced) if block_class.stores else 0)
         for block_class, observation in zip(by_storing, observations_by_storing, strict=True)
     )
-    return (by_storing, observations_by_storing) if is_rectangle else (classes, observations)
+    if is_rectangle:
+        return by_storing, observations_by_storing, extents
+    return classes, observations, launch.grid
 
 
 def combined(parts: Sequence[tuple[Fraction, Observation]]) -> tuple[Access, ...]:

@@ -101,10 +101,22 @@ def declared_extents(text: str, name: str) -> tuple[int, ...]:
         name: name of the array.
     """
     code = without_comments(text)
+    extents = [number_in(code, extent) for extent in _extents_of(code, name)]
+    return tuple(e for e in extents if e is not None) if None not in extents else ()
+
+
+def declared_padding(text: str, name: str) -> int:
+    """Return the number n of an array that is declared as `tile[rows][columns + n]`; 0 for any other."""
+    code = without_comments(text)
+    *_, last = _extents_of(code, name) or [""]
+    return number_in(code, last.rpartition("+")[2]) or 0 if "+" in last else 0
+
+
+def _extents_of(code: str, name: str) -> list[str]:
+    """Return the extents in the declaration of a `__shared__` array as they are written."""
     array = re.compile(rf"\b{re.escape(name)}\s*((?:\[[^\[\]]+\]\s*)+)")
     declarations = (d.partition("__shared__") for d in re.split("[;{}]", code))
     for found in (array.search(declared) for _, keyword, declared in declarations if keyword):
         if found:
-            extents = [number_in(code, extent) for extent in re.findall(r"\[([^\]]+)\]", found[1])]
-            return tuple(e for e in extents if e is not None) if None not in extents else ()
-    return ()
+            return re.findall(r"\[([^\]]+)\]", found[1])
+    return []

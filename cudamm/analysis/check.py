@@ -36,6 +36,7 @@ from cudamm.analysis.mistakes import (
 from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, is_right, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import IN_OWN_TYPE, endless_loop, hidden_mistakes, with_overrun
+from cudamm.analysis.surplus_blocks import surplus_blocks
 from cudamm.analysis.trace import as_compiled, lines_as_compiled, may_be_wide
 from cudamm.benchmark.verify import hangs_too, verified_in_time
 from cudamm.compile.compile_all import compile_each
@@ -268,7 +269,7 @@ def check_all(
             _explain_by_requirement(group, right_where)
         result = _result(variant, dtype, group, sanitize, str(right_where or ""))
         if not result.errors or keeps_consequences:  # a kernel is made right first: advice is for later
-            advice = _advice(group, arch)
+            advice = _advice(group, arch, timeout_s)
             result = dataclasses.replace(result, mistakes=(*result.mistakes, *advice))
         yield result
 
@@ -765,11 +766,12 @@ def _result(
     )
 
 
-def _advice(checks: Sequence[_SizeCheck], arch: str | None) -> tuple[Mistake, ...]:
+def _advice(checks: Sequence[_SizeCheck], arch: str | None, timeout_s: float) -> tuple[Mistake, ...]:
     """Return what makes the launch at the program's size slow, else at the largest, by what `trace` counts.
 
     Args:
         arch: the architecture for which nvcc merges accesses; None: they are taken as written.
+        timeout_s: time limit in seconds for a block of threads.
     """
     # At small sizes most accesses are at an edge of the matrices.
     # A block may depend on the size, so the program's own size comes before larger ones.
@@ -791,7 +793,8 @@ def _advice(checks: Sequence[_SizeCheck], arch: str | None) -> tuple[Mistake, ..
             )
             observation = dataclasses.replace(observation, accesses=compiled)
             advice = advice_of(observation, case.program, case.launch, check.size)
-    return merged(advice)
+    surplus = surplus_blocks(case, case.launch, observation, check.size, timeout_s)
+    return merged([*advice, *([surplus] if surplus else [])])
 
 
 def _of_one_grid(errors: Sequence[Mistake], own_size: tuple[int, int, int] | None) -> Sequence[Mistake]:

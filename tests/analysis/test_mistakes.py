@@ -438,3 +438,18 @@ def test_the_bank_conflicts_of_one_array_are_one_piece_of_advice(make_program):
     conflicts = merged(advice(make_program, *at_lines))
     assert [(m.array, m.line) for m in conflicts] == [("As", 10), ("Bs", 12)]
     assert conflicts[0].message.endswith("(and in line 12)")
+
+
+def test_lines_with_another_conflict_are_listed_with_its_own_number(make_program):
+    at_lines = [
+        dataclasses.replace(
+            access(space="shared", array="As", wavefronts=wavefronts, ideal_wavefronts=10,
+                   wide_wavefronts=wavefronts, wide_ideal_wavefronts=10),
+            line=line,
+        )
+        for line, wavefronts in ((10, 320), (12, 80), (13, 320), (14, 80))
+    ]  # fmt: skip
+    (conflict,) = merged(advice(make_program, *at_lines))
+    assert conflict.message.endswith(
+        "a 32-way bank conflict (and in line 13) (and an 8-way one in lines 12, 14)"
+    )

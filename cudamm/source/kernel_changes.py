@@ -33,7 +33,13 @@ from cudamm.source.missing_terms import Part, bounds_of, parts_of_index, with_pa
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
 from cudamm.source.register_tile_changes import exchanged_counters, other_orders_of_elements
-from cudamm.source.vector_changes import exchanged_elements, exchanged_members, missing_members, wrong_members
+from cudamm.source.vector_changes import (
+    elements_of_members,
+    exchanged_elements,
+    exchanged_members,
+    missing_members,
+    wrong_members,
+)
 
 SELECTED = "cudamm_selected_change"
 """Name of the variable with the number of the selected change, from 1; 0 selects the kernel as it is."""
@@ -266,14 +272,21 @@ def _is_enclosed(text: str) -> bool:
     return text.startswith("(") and text.endswith(")") and 0 not in depths[:-1]
 
 
+def template_values(text: str, entry: str) -> dict[str, str]:
+    """Return the template arguments of a kernel such as `gemm<float, 16>`, by the names of its parameters."""
+    definitions = map(function_of_node, all_of(parsed(text), "function_definition"))
+    kernel = next((f for f in definitions if f.name == function_of(entry) and f.is_kernel), None)
+    given = entry.partition("<")[2].rpartition(">")[0].split(",")
+    return dict(zip(template_parameters(kernel), map(str.strip, given), strict=False)) if kernel else {}
+
+
 def sums_per_thread(text: str, entry: str) -> dict[str, int]:
     """Return what may be the number of sums of a thread, each a number or a name, with its value."""
     definitions = map(function_of_node, all_of(parsed(text), "function_definition"))
     kernel = next((f for f in definitions if f.name == function_of(entry) and f.is_kernel), None)
     if kernel is None:
         return {}
-    given = entry.partition("<")[2].rpartition(">")[0].split(",")
-    arguments = dict(zip(template_parameters(kernel), map(str.strip, given), strict=False))
+    arguments = template_values(text, entry)
     values = {
         name: number_in(text, arguments.get(name, name))
         for name in _Changes(text, kernel, (), 0).of_sums_per_thread
@@ -549,6 +562,7 @@ class _Changes:
             yield from self._part_of_size(site)
         yield from self._in_bytes()
         yield from wrong_members(self._body)
+        yield from elements_of_members(self._body, self._sites)
         yield from missing_members(self._body, self._sites)
         yield from self._orders_of_elements()
         yield from exchanged_counters(self._body, self._sites)
@@ -1279,26 +1293,38 @@ class _Changes:
                 yield self._change(site, new, f"the condition has the wrong variable, {text_of(left)}", 1)
 
     def _with_whole_index(self, site: Site) -> Iterator[KernelChange]:
-        """Yield `row + i < M` for `row < M` if what the condition guards has the index `row + i`."""
+        """Yield `row + i < M` for `row < M` if what the condition guards has the index `row + i`.
+
+        Also for another variable than `row`, if no index that the condition guards has that.
+        """
         guarded = _whole_condition(site.node).parent
-        guarded = guarded.parent if guarded is not None and guarded.type == "condition_clause" else None
-        body = guarded.child_by_field_name("consequence") if guarded is not None else None
+        while guarded is not None and guarded.type in ("parenthesized_expression", "condition_clause"):
+            guarded = guarded.parent
+        is_guard = guarded is not None and guarded.type in ("if_statement", "conditional_expression")
+        body = guarded.child_by_field_name("consequence") if guarded is not None and is_guard else None
         left, right = (site.node.child_by_field_name(side) for side in ("left", "right"))
         if site.kind != "condition" or body is None or left is None or right is None:
             return
         indices = [node for of in all_of(body, "subscript_argument_list") for node in of.named_children]
-        sums = {
-            text_of(node): node
-            for index in indices
-            for node in all_of(index, "binary_expression")
-            if sign_of(node) == "+"
-            and not set(self._sizes) & {text_of(n) for n in all_of(node, "identifier")}
-        }
+        used = {text_of(name) for index in indices for name in all_of(index, "identifier")}
+        sums: dict[str, list[str]] = {}  # and their terms
+        for index in indices:
+            for node in (index, *all_of(index, "binary_expression")):
+                parts = [
+                    text_of(term)
+                    for term in terms_of(node)
+                    if not set(self._sizes) & {text_of(name) for name in all_of(term, "identifier")}
+                ]
+                if len(parts) > 1:
+                    sums[" + ".join(parts)] = parts
         for side in (left, right):
-            for text, node in sums.items():
-                if side.type == "identifier" and text_of(side) in map(text_of, terms_of(node)):
+            for text, parts in sums.items() if side.type == "identifier" else ():
+                name, new = text_of(side), replaced(site.node, {side: text})
+                if name in parts:
                     mistake = f"the condition looks only at a part of the index {text}"
-                    yield self._change(site, replaced(site.node, {side: text}), mistake, 2)
+                    yield self._change(site, new, mistake, 2)
+                elif name not in used | set(self._sizes):
+                    yield self._change(site, new, f"the condition has the wrong variable, {name}", 2)
 
     def _other_size_of_quotients(self) -> Iterator[KernelChange]:
         """Yield `i / N` and `i % N` at once for `i / M` and `i % M`, also if N and M are quotients."""

@@ -744,8 +744,15 @@ class _Changes:
             whole = _outermost_array(node)
             tried = {values[text_of(size)]} - {None}
             used = self._used_by_extent(name, node)
-            for other in sorted(names, key=lambda each: each not in used) if size is not None else ():
-                if size is None or other == text_of(size) or values[other] in tried:
+            if size is None:
+                continue
+            factors = [each for each in all_of(size, "identifier") if each != size]
+            products = [replaced(size, {each: tile}) for each in factors for tile in self._tiles]
+            values |= {each: number_in(self._text, each) for each in products}
+            for other in sorted(
+                [*names, *products], key=lambda each: not used >= set(re.findall(r"[A-Za-z_]\w*", each))
+            ):
+                if other == text_of(size) or values[other] in tried:
                     continue
                 tried |= {values[other]} - {None}
                 new = replaced(whole, {size: other})
@@ -1035,6 +1042,10 @@ class _Changes:
 
     def _of_loops(self) -> Iterator[KernelChange]:
         """Yield loops with another start or another step."""
+        updates = (loop.child_by_field_name("update") for loop in all_of(self._body, "for_statement"))
+        steps = [each.child_by_field_name("right") for each in updates if each and sign_of(each) == "+="]
+        names = list(dict.fromkeys(text_of(each) for each in steps if each and each.type == "identifier"))
+        unused = [name for name in self._declared if len(self._uses_of[name]) == 1]
         for loop in all_of(self._body, "for_statement"):
             update, start = loop.child_by_field_name("update"), loop.child_by_field_name("initializer")
             for declared in all_of(start, "init_declarator") if start else ():
@@ -1062,6 +1073,10 @@ class _Changes:
                 for tile in self._tiles_at(loop) if "++" in text_of(update) else ():
                     yield self._change(site, f"{name} += {tile}", "the loop has a wrong step", 2)
             step = update.child_by_field_name("right")
+            for name in [*unused, *names] if step is not None and text_of(step) in names else ():
+                if step is not None and name != text_of(step):
+                    mistake = f"the loop has the wrong step, {text_of(step)}"
+                    yield self._change(Site(step, update, "", "step"), name, mistake, 1)
             if step is not None and text_of(step) in ("blockDim.x", "blockDim.y"):
                 new = f"{text_of(step)} * gridDim.{text_of(step)[-1]}"
                 mistake = "the step of the loop is that of one block, and all blocks take it"

@@ -135,7 +135,8 @@ def mistake_of(
             if kind == "numpy":
                 return _of_numpy(passed, text, letters.get(name, ""))
             if kind == "view":
-                found = _of_view(details, kernel.name, letters.get(name, ""), columns, roles)
+                is_only = sum(each.startswith("view") for each in passed.kinds) == 1
+                found = _of_view(details, kernel.name, letters.get(name, ""), columns, roles, is_only=is_only)
                 if found:
                     return found
             if kind == "part" and not _may_know_gaps(kernel, arguments, roles):
@@ -175,26 +176,42 @@ def _of_numpy(passed: Passed, array: str, letter: str) -> str:
 
 
 def _of_view(
-    view: str, kernel: str, letter: str, columns: Collection[str], roles: Mapping[str, Collection[str]]
+    view: str,
+    kernel: str,
+    letter: str,
+    columns: Collection[str],
+    roles: Mapping[str, Collection[str]],
+    *,
+    is_only: bool,
 ) -> str:
-    """Return what is wrong with a transposed view: its memory is not transposed, as the kernel reads it."""
+    """Return what is wrong with a transposed view, whose memory is not transposed.
+
+    The kernel reads the memory as transposed, or takes what is in it for what the view shows.
+
+    Args:
+        is_only: no other argument is a view. C = A B has the memory of Cᵀ = Bᵀ Aᵀ, of which all are views.
+    """
     text, rows, width, copied = (part.strip() for part in (*view.split(","), "", "", "")[:4])
-    is_wrong = letter in columns and all(
-        role in roles.get(size, ()) for role, size in zip(DIMENSIONS[letter], (rows, width), strict=True)
-    )
-    if not is_wrong:
+    by_column = letter in columns
+    if letter not in DIMENSIONS or not (by_column or is_only):
+        return ""
+    dimensions = DIMENSIONS[letter] if by_column else reversed(DIMENSIONS[letter])
+    if not all(role in roles.get(size, ()) for role, size in zip(dimensions, (rows, width), strict=True)):
         return ""
     base = re.sub(r"\.(T|t\(\)|transpose\(\))$", "", text)
-    return view_mistake(text, base if base != text else "another array", kernel, copied)
+    return view_mistake(text, base if base != text else "another array", kernel, copied, by_column=by_column)
 
 
-def view_mistake(view: str, base: str, kernel: str, copied: str) -> str:
-    """Return what is wrong with a transposed view, with the copy that a kernel needs; empty if not known."""
+def view_mistake(view: str, base: str, kernel: str, copied: str, *, by_column: bool = True) -> str:
+    """Return what is wrong with a transposed view, with the copy that a kernel needs; empty if not known.
+
+    Args:
+        by_column: the kernel reads the matrix as transposed.
+    """
     cure = f"pass a copy, {copied}" if copied else "pass a copy that lies row by row"
-    return (
-        f"{view} is a view of the memory of {base}, which is not transposed, and {kernel} reads it as "
-        f"transposed: {cure}"
-    )
+    reads = "it as transposed" if by_column else "that memory row by row"
+    what = f"{view} is a view of the memory of {base}, which is not transposed"
+    return f"{what}, and {kernel} reads {reads}: {cure}"
 
 
 def _of_number(passed: Passed, kind: str, wanted: str, text: str, place: str, *, is_zero: bool) -> str:

@@ -1051,8 +1051,9 @@ class _Launch:
             for first, second in itertools.pairwise(roles)
         ]
         multiples: dict[tuple[str, str], None] = {}
-        checked = self._checked_roles()
-        for extent in (*self.rounded_down, *split_at_commas(arguments)):
+        extents = *self.rounded_down, *split_at_commas(arguments)
+        checked = self._checked_roles(extents)
+        for extent in extents:
             whole = _QUOTIENT.fullmatch(extent)
             if whole and whole[1] in checked:
                 continue  # a kernel for all sizes, and a launch that rounds down: a mistake
@@ -1078,8 +1079,12 @@ class _Launch:
                 conditions += [f"{each} % {multiple} == 0" for each in equal.get(role, (role,))]
         return {"requires": ", ".join(dict.fromkeys(conditions))} if conditions else {}
 
-    def _checked_roles(self) -> set[str]:
-        """Return the sizes that a caller or a user chooses, and whose edges the kernel checks: `row < M`."""
+    def _checked_roles(self, extents: Iterable[str]) -> set[str]:
+        """Return the sizes that a caller or a user chooses, and whose edges the kernel checks: `row < M`.
+
+        All sizes whose edges it checks if the program's own is no multiple where one of the extents, such as
+        `M // 16`, rounds it down.
+        """
         in_kernel, code = self.found.in_kernel, text_of(self.kernel.node)
         inside = r"(?:[^()]|\([^()]*\))*"
         checked = {size for _, size in self.found.body(in_kernel).checks()}
@@ -1087,6 +1092,14 @@ class _Launch:
             s for s in in_kernel if re.search(rf"\bmin\s*\({inside}\b{s}\b|&&[^;|?]*<\s*{s}\b(?!\s*/)", code)
         }
         sizes = {in_kernel.get(name, "") for name in checked} & self.found.roles.keys()
+        own = {role: self.found.own_size(size) for size in sizes for role in self.found.roles[size]}
+        for quotient in filter(None, map(_QUOTIENT.fullmatch, extents)):
+            whole, step = (
+                own.get(quotient[1]),
+                (values_for(quotient[2], [constant_values(self.file)]) or [0])[0],
+            )
+            if whole and step and whole % step:
+                return set(own)
         unknown = (
             size
             for size in sizes

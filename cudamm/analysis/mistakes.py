@@ -584,7 +584,8 @@ class _Lack:
 def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, other: ThreadAt) -> _Lack:
     """Return which barrier a block lacks, why, and where to put it, judged by the order of the lines."""
     write, read = writer.line, other.line
-    if fault.space == "global" and (other.op != "load" or write == read):
+    # Two threads that compute one element of C also read it, for beta C.
+    if fault.space == "global" and (other.op != "load" or write == read or fault.array == "C"):
         return _Lack(cure=_one_owner(watched, fault, writer, other))
     if other.op != "load":
         cure = "let one thread write each element, or put __syncthreads() between the two writes"

@@ -753,7 +753,7 @@ def _other_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
 
 
 def _other_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
-    """Yield blocks with a half, a quarter, twice or four times as many threads in x and y."""
+    """Yield blocks with other numbers of threads in x and y."""
     bx, by, bz = launch.block
     shares = sorted(itertools.product(_SHARES, repeat=2), key=lambda pair: pair[0] != pair[1])
     for x, y in dict.fromkeys((int(bx * share_x), int(by * share_y)) for share_x, share_y in shares):
@@ -771,7 +771,7 @@ def _other_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         )  # fmt: skip
 
 
-_SHARES = (0.5, 0.25, 2, 4, 1)
+_SHARES = (0.5, 0.25, 2, 4, 8, 0.125, 1)
 """Numbers of threads that are tried, as shares of those of a launch."""
 
 

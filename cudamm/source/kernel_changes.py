@@ -1461,7 +1461,10 @@ class _Changes:
                     )  # fmt: skip
 
     def _buffer_of_calls(self) -> Iterator[KernelChange]:
-        """Yield `load(k, 1 - cur)` for `load(k, cur)` with `cur = step & 1`; also for `tiles[step % 2]`."""
+        """Yield `load(k, 1 - cur)` for `load(k, cur)` with `cur = step & 1`; also for `tiles[step % 2]`.
+
+        Also `load(As[1 - cur], Bs[1 - cur])` for `load(As[1 - cur], Bs[cur])`.
+        """
         for call in all_of(self._body, "call_expression"):
             given = call.child_by_field_name("arguments")
             edits: dict[Node, str] = {}
@@ -1469,12 +1472,18 @@ class _Changes:
                 value = self._function.first_values.get(text_of(node), node)
                 if re.search(r"(?:& 1|% 2)\)?$", text_of(value)):
                     edits[node] = f"1 - {grouped(node)}"
-            if edits:
-                shown, new = " ".join(text_of(call).split()), " ".join(replaced(call, edits).split())
+            chosen = [s.node for s in self._sites if s.kind == "index" and s.whole.parent == given]
+            one_buffer = [
+                {node: text_of(other)}
+                for node, other in itertools.permutations(chosen, 2)
+                if text_of(node) != text_of(other)
+            ]
+            for changed in filter(None, (edits, *one_buffer)):
+                shown, new = " ".join(text_of(call).split()), " ".join(replaced(call, changed).split())
                 yield KernelChange(
                     f"the call gets the buffer that is being read: {shown} instead of {new}",
                     f"write {new}", "", *file_and_line_of(call),
-                    tuple((node.start_byte, node.end_byte, text) for node, text in edits.items()), 1,
+                    tuple((node.start_byte, node.end_byte, text) for node, text in changed.items()), 1,
                 )  # fmt: skip
 
     def _row_and_column(self) -> Iterator[KernelChange]:
@@ -1832,7 +1841,7 @@ class _Changes:
             return
         numbers = {text_of(node) for node in all_of(site.node, "number_literal")} - {"0", "1"}
         for total, new in with_parentheses(site.node, {*self._sizes, *self._tiles, *numbers}):
-            yield self._change(site, replaced(site.node, {total: new}), "parentheses are missing", 1)
+            yield self._change(site, replaced(site.node, {total: new}), "parentheses are missing", 2)
 
     def _counts_size(self, counter: str) -> bool:
         """Return whether a loop counts a variable up to a size, and not along a thread's own tile."""

@@ -147,7 +147,7 @@ def counts(variant: Variant, problem: Problem) -> Counts:
     blocks = range(launch.grid[0]) if is_partial else None
     observed = observe(source, launch, *padded(launch, *problem.inputs), blocks=blocks)
     totals = dict.fromkeys([*COUNTERS, COPIES], 0)
-    for access in (as_compiled(access, lines) for access in observed.accesses):
+    for access in as_compiled(observed.accesses, lines):
         if access.op == "atomic":
             continue  # ncu counts atomics neither as loads nor as stores
         if access.space == "global":

@@ -788,8 +788,8 @@ def _advice(checks: Sequence[_SizeCheck], arch: str | None, timeout_s: float) ->
         lines = lines_as_compiled(case, arch)
         if not isinstance(lines, str):
             compiled = tuple(
-                dataclasses.replace(as_compiled(access, lines), wide_wavefronts=0, wide_ideal_wavefronts=0)
-                for access in observation.accesses
+                dataclasses.replace(access, wide_wavefronts=0, wide_ideal_wavefronts=0)
+                for access in as_compiled(observation.accesses, lines)
             )
             observation = dataclasses.replace(observation, accesses=compiled)
             advice = advice_of(observation, case.program, case.launch, check.size)

@@ -958,7 +958,8 @@ def bank_conflict(watched: WatchedLaunch, access: Access) -> Mistake | None:
     )
     if round(merged_ratio, 1) != round(ratio, 1):
         merged = f"{_way(merged_ratio)} one" if merged_ratio > 1 else "none"
-        message += f" ({merged} if the compiler merges four loads into one)"
+        count = "four" if access.wide_bytes == 4 * access.size_bytes else "two"
+        message += f" ({merged} if the compiler merges {count} loads into one)"
     shape, stride, cure = watched.shapes.get(access.array), _stride(watched, access), ""
     if shape and len(shape.extents) == 2:
         if stride and stride % shape.row_bytes == 0:

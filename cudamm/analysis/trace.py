@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from cudamm.analysis.storing_blocks import linear_index, storing_extents
 from cudamm.benchmark.result import Status
@@ -83,6 +83,9 @@ _COUNTS = (
     "wide_requests",
     "wide_wavefronts",
     "wide_ideal_wavefronts",
+    "pair_requests",
+    "pair_wavefronts",
+    "pair_ideal_wavefronts",
     "unrolled_requests",
     "unrolled_sectors",
 )
@@ -227,6 +230,7 @@ class TraceResult:
         accesses: accesses scaled to the whole grid, in the order of the source.
         wide_lines: lines whose accesses to shared memory are counted as nvcc merges them; None if nvcc's
             merging is not known.
+        merged_bytes: sizes of the accesses into which nvcc merges them.
         why_as_written: why nvcc's merging is not known; empty if it is, or if nothing could be merged.
         naive: the baseline's accesses to global memory at the same size; None if they are not known.
         watched: the recorded warp; None if none was asked for.
@@ -248,6 +252,7 @@ class TraceResult:
     warps: tuple[int, int] = (0, 0)
     accesses: tuple[Access, ...] = ()
     wide_lines: frozenset[int] | None = None
+    merged_bytes: tuple[int, ...] = ()
     why_as_written: str = ""
     naive: Totals | None = None
     watched: Watched | None = None
@@ -610,14 +615,21 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
         observations.append((share * Fraction(warps, traced_warps or 1), observation))
     accesses = combined(observations)
     wide_lines: frozenset[int] | None = None
+    merged_bytes: tuple[int, ...] = ()
     why_as_written = ""
     if any(map(may_be_wide, accesses)) or any(map(may_be_unrolled, accesses)):
         lines = lines_as_compiled(case, settings.arch)
         if isinstance(lines, str):
             why_as_written = lines
         else:
-            wide_lines = frozenset(a.line for a in accesses if may_be_wide(a) and _is_wide(a, lines))
-            accesses = tuple(as_compiled(a, lines) for a in accesses)
+            merged = [
+                (access.line, access.wide_bytes if merging == "wide" else 8)
+                for access, merging in zip(accesses, _merging(accesses, lines), strict=True)
+                if merging and may_be_wide(access)
+            ]
+            wide_lines = frozenset(line for line, _ in merged)
+            merged_bytes = tuple(sorted({size for _, size in merged}))
+            accesses = as_compiled(accesses, lines)
     return dataclasses.replace(
         result,
         grid=launch.grid,
@@ -625,6 +637,7 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
         warps=(sum(s.warps[0] for _, s in observations), sum(s.warps[1] for _, s in observations)),
         accesses=accesses,
         wide_lines=wide_lines,
+        merged_bytes=merged_bytes,
         why_as_written=why_as_written,
         watched=None if settings.warp is None else _watched(case, launch, settings),
     )
@@ -709,8 +722,9 @@ def _sum(parts: Sequence[tuple[Fraction, Access]]) -> Access:
 
 
 def may_be_wide(access: Access) -> bool:
-    """Return whether a compiler could merge executions of an access into loads or stores of 16 bytes."""
-    return access.space == "shared" and access.wide_requests != access.requests
+    """Return whether a compiler could merge executions of an access into wider loads or stores."""
+    merged = access.wide_requests, access.pair_requests or access.requests
+    return access.space == "shared" and merged != (access.requests, access.requests)
 
 
 def may_be_unrolled(access: Access) -> bool:
@@ -730,21 +744,42 @@ def lines_as_compiled(case: Case, arch: str | None) -> Lines | str:
         return f"nvcc does not compile this kernel for {arch}: {str(error).splitlines()[0]}"
 
 
-def _is_wide(access: Access, lines: Lines) -> bool:
-    wide_lines = {"load": lines.wide_loads, "store": lines.wide_stores}.get(access.op, frozenset())
-    return access.space == "shared" and access.line in wide_lines
+Merging = Literal["wide", "pair", ""]
 
 
-def as_compiled(access: Access, lines: Lines) -> Access:
-    """Return an access with the counts that it has after nvcc merged or unrolled its line."""
-    if _is_wide(access, lines):
-        return dataclasses.replace(
-            access,
-            requests=access.wide_requests,
-            wavefronts=access.wide_wavefronts,
-            ideal_wavefronts=access.wide_ideal_wavefronts,
-            broadcasts=min(access.wide_requests, access.broadcasts),
-        )
+def _merging(accesses: Sequence[Access], lines: Lines) -> list[Merging]:
+    """Return how nvcc merges each access: to `wide_bytes`, to pairs of 4-byte elements, or not at all."""
+    of_8_bytes = {(a.line, a.op) for a in accesses if a.space == "shared" and a.size_bytes == 8}
+    by_16 = {"load": lines.wide_loads, "store": lines.wide_stores}
+    by_8 = {"load": lines.pair_loads, "store": lines.pair_stores}
+
+    def merging(access: Access) -> Merging:
+        if access.space != "shared" or access.op == "atomic":
+            return ""
+        if access.wide_bytes == 16 and access.line in by_16[access.op]:
+            return "wide"
+        # If the source has accesses of 8 bytes in the line, these may be the ones in the machine code.
+        if access.line not in by_8[access.op] or (access.line, access.op) in of_8_bytes:
+            return ""
+        return "wide" if access.wide_bytes == 8 else "pair" if access.size_bytes == 4 else ""
+
+    return [merging(access) for access in accesses]
+
+
+def as_compiled(accesses: Sequence[Access], lines: Lines) -> tuple[Access, ...]:
+    """Return accesses with the counts that they have after nvcc merged or unrolled their lines."""
+    merging = _merging(accesses, lines)
+    return tuple(_as_compiled(access, of, lines) for access, of in zip(accesses, merging, strict=True))
+
+
+def _as_compiled(access: Access, merging: Merging, lines: Lines) -> Access:
+    if merging:
+        names = ("requests", "wavefronts", "ideal_wavefronts")
+        counts = {name: getattr(access, f"{merging}_{name}") for name in names}
+        # Nothing more can be merged.
+        merged = {f"{of}_requests": counts["requests"] for of in ("wide", "pair")}
+        broadcasts = min(counts["requests"], access.broadcasts)
+        return dataclasses.replace(access, **counts, **merged, broadcasts=broadcasts)
     if access.space == "global" and access.op == "store" and access.line in lines.unrolled_stores:
         return dataclasses.replace(
             access,

@@ -43,10 +43,11 @@ BANK_BYTES = 4
 class Access:
     """An access to memory in the source, with counts over all traced warps.
 
-    The counts `wide_…` belong to an access to shared memory as nvcc merges it if possible: the words that a
-    thread loads or stores between two barriers become one access if they are 16 aligned bytes, and no word is
-    loaded twice. The counts `unrolled_…` belong to a global store in a loop as nvcc unrolls it if the number
-    of iterations differs between threads. If nothing can be merged or unrolled, these counts equal the counts
+    The counts `wide_…` belong to an access to shared memory as nvcc merges it if possible: the elements that
+    a thread loads or stores between two barriers become one access if they are `wide_bytes` aligned bytes,
+    and no element is loaded twice. The counts `pair_…` belong to one as nvcc merges pairs of elements of 4
+    bytes. The counts `unrolled_…` belong to a global store in a loop as nvcc unrolls it if the number of
+    iterations differs between threads. If nothing can be merged or unrolled, these counts equal the counts
     without the prefix.
 
     Attributes:
@@ -88,10 +89,18 @@ class Access:
     wide_requests: int = 0
     wide_wavefronts: int = 0
     wide_ideal_wavefronts: int = 0
+    pair_requests: int = 0
+    pair_wavefronts: int = 0
+    pair_ideal_wavefronts: int = 0
     unrolled_requests: int = 0
     unrolled_sectors: int = 0
     by_copy: bool = False
     file: str = ""
+
+    @property
+    def wide_bytes(self) -> int:
+        """Bytes of the widest access that nvcc makes of adjacent ones: of four elements, and at most 16."""
+        return max(self.size_bytes, min(4 * self.size_bytes, 16))
 
     @property
     def is_uncoalesced(self) -> bool:

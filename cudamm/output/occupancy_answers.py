@@ -22,7 +22,12 @@ def print_steps(console: Console, results: Sequence[OccupancyResult]) -> None:
 
 
 def step_lines(result: OccupancyResult) -> list[str]:
-    """Return a sentence on each change that leads to the next step up, or one sentence if none does."""
+    """Return a sentence on each change that leads to the next step up, or one sentence if none does.
+
+    A kernel that cannot run, and of which nothing was tried, has none.
+    """
+    if not result.is_known:
+        return []
     if result.steps:
         return [_step(result, step) for step in result.steps]
     if result.occupancy == 1:

@@ -166,7 +166,8 @@ def _remarks(result: TraceResult) -> Iterator[str]:
         lines = ", ".join(map(str, sorted(result.wide_lines)))
         wide = (a for a in result.accesses if a.space == "shared" and a.line in (result.wide_lines or ()))
         what = " and ".join(sorted({f"{access.op}s" for access in wide}))
-        yield f"shared {what} in line {lines} are counted as nvcc merges them, into {what} of 16 bytes"
+        widths = " and ".join(map(str, result.merged_bytes))
+        yield f"shared {what} in line {lines} are counted as nvcc merges them, into {what} of {widths} bytes"
     elif result.wide_lines is None and any(map(may_be_wide, result.accesses)):
         is_asked = result.why_as_written in ("", AS_WRITTEN)
         yield _AS_WRITTEN + ("" if is_asked else f": {result.why_as_written}")

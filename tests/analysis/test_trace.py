@@ -22,6 +22,7 @@ from cudamm.analysis.trace import (
     varying,
     watched_of,
 )
+from cudamm.compile.merged_accesses import Lines
 from cudamm.devices.observation import Access, Observation, Request, SharedArray
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.header import read_method
@@ -164,6 +165,50 @@ def test_shared_loads_that_nvcc_merges_are_counted_as_merged():
     assert as_compiled.bytes_requested == as_written.bytes_requested
     # Elements of Bs are one row apart, so nvcc merges nothing.
     assert only_access(written, "Bs", "load") == only_access(merged, "Bs", "load")
+
+
+@pytest.mark.parametrize(("dtype", "merged"), [("float64", 2), ("float16", 4), ("float32", 4)])
+def test_adjacent_elements_of_each_type_can_be_merged_up_to_four_and_to_16_bytes(dtype, merged):
+    result = traced("tiled", "32", dtype)
+    (left,), (right,) = ([a for a in result.accesses if (a.array, a.op) == (b, "load")] for b in ("As", "Bs"))
+    assert left.requests == 32 * 32 * 32 // WARP and left.wide_requests == left.requests // merged
+    assert left.wide_bytes == merged * left.size_bytes
+    assert right.wide_requests == right.requests == left.requests  # one row apart
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("needs_nvcc")
+@pytest.mark.parametrize(("dtype", "merged", "size"), [("float64", 2, 16), ("float16", 4, 8)])
+def test_merged_shared_loads_of_doubles_and_halves_are_counted_as_merged(dtype, merged, size):
+    written = only_access(traced("tiled", "32", dtype), "As", "load")
+    result = traced("tiled", "32", dtype, settings=Settings(blocks=None, arch="sm_90"))
+    assert only_access(result, "As", "load").requests == written.requests // merged
+    assert only_access(result, "Bs", "load").requests == written.requests
+    assert result.merged_bytes == (size,) and result.wide_lines == {written.line}
+
+
+def test_pairs_of_floats_are_counted_as_nvcc_merges_them(monkeypatch, tmp_path):
+    """The line has loads of 8 bytes in the machine code. A thread reads three of four floats."""
+    (tmp_path / "three.cu").write_text(
+        """// args: M, N, K, A, B, C\n// threads: 32\n// grid: 1
+__global__ void three(int M, int N, int K, const float *A, const float *B, float *C) {
+    __shared__ float tile[128];
+    for (int i = 0; i < 4; i++) tile[threadIdx.x + 32 * i] = A[threadIdx.x];
+    __syncthreads();
+    float sum = 0;
+    for (int i = 0; i < 3; i++)
+        sum += tile[threadIdx.x * 4 + i];
+    C[threadIdx.x] = sum;
+}
+""",
+        "utf-8",
+    )
+    lines = Lines(frozenset(), frozenset(), frozenset(), pair_loads=frozenset({10}))
+    monkeypatch.setattr("cudamm.analysis.trace.merged_lines", lambda program, arch: lines)
+    settings = Settings(blocks=None, arch="sm_90")
+    load = only_access(traced(tmp_path / "three.cu", "32", settings=settings), "tile", "load")
+    # A pair of 8 bytes 16 bytes apart: each half of the warp needs 2 passes. The third float: 4-way conflict.
+    assert (load.requests, load.wavefronts, load.ideal_wavefronts) == (2, 4 + 4, 2 + 1)
 
 
 @pytest.mark.parametrize("error", [NoDeviceError("no nvcc"), KernelError("nvcc does not take it")])

@@ -514,6 +514,8 @@ def test_values_that_give_too_large_a_block_fail_only_their_own_rows(run, needs_
     shown = run(f"{line}=8,64,16").stdout
     assert "cannot run squares TILE=64" in shown and "cannot run squares TILE=8" not in shown
     assert "own size" not in shown
+    why = run(f"{line}=64,32 --why").stdout.partition("Changes that")[2]
+    assert "squares TILE=32 on sm_86: no change" in why and "TILE=64 on sm_86: " not in why
     alone = run(f"{line}=64")
     assert alone.status == 1 and "4096 threads" in alone.stderr and not alone.stdout
 

@@ -119,7 +119,8 @@ def test_remarks_describe_scaling_traced_warps_and_merged_loads():
     assert text == "3 of the 8 warps in these blocks represent all warps; --all traces all warps"
     merged = dataclasses.replace(SHARED, wide_requests=50)
     assert "counted as written" in remarks([result(accesses=[merged])])[0]
-    assert "line 30 are counted as nvcc merges" in remarks([result(accesses=[SHARED], wide_lines={30})])[0]
+    (text,) = remarks([result(accesses=[SHARED], wide_lines={30}, merged_bytes=(8, 16))])
+    assert text == "shared loads in line 30 are counted as nvcc merges them, into loads of 8 and 16 bytes"
     assert remarks([result(accesses=[merged], wide_lines=frozenset())]) == []
 
 

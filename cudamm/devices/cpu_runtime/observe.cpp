@@ -71,22 +71,25 @@ struct Site {
     unsigned long long requests = 0, threads = 0, bytes_requested = 0, bytes_used = 0;
     unsigned long long sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0, broadcasts = 0;
     unsigned long long wide_requests = 0, wide_wavefronts = 0, wide_ideal = 0;
+    unsigned long long pair_requests = 0, pair_wavefronts = 0, pair_ideal = 0;
     unsigned long long unrolled_requests = 0, unrolled_sectors = 0;
     long long low = (1ll << 47), high = -(1ll << 47);  // bytes of the array that were accessed
 
+    // Bytes of the widest access into which nvcc merges those of a thread: of four elements, and of 16 bytes at most.
+    unsigned wide_bytes() const { return std::min(4u * size, 16u); }
     void reach(long long from, long long to) { low = std::min(low, from), high = std::max(high, to); }
 };
 
-// 16 bytes of shared memory for each thread of a warp, and the words of them that one site accessed.
+// Up to 16 bytes of shared memory for each thread of a warp, and the elements of them that one site accessed.
 struct Chunk {
     unsigned mask;      // threads
-    unsigned words;     // bits 0 to 3: words of the 16 bytes; bit 4: single words that cannot become 16 bytes
-    int offset[lanes];  // offset of the 16 bytes, or of the single word
+    unsigned elements;  // bits 0 to 3: elements of the chunk; bit 4: single elements that cannot be merged
+    int offset[lanes];  // offset of the chunk, or of the single element
     unsigned wavefronts, ideal;
-    unsigned requests() const { return __builtin_popcount(words); }
+    unsigned requests() const { return __builtin_popcount(elements); }
 };
 
-// The 4-byte accesses of a warp to shared memory at one site between two barriers.
+// The accesses of 2, 4 or 8 bytes of a warp to shared memory at one site between two barriers.
 struct Chunks {
     std::vector<Chunk> all;
     std::unordered_map<unsigned long long, unsigned> by_key;
@@ -606,14 +609,28 @@ void Recorder::add_to_loop(unsigned warp, Site& site, unsigned mask, const Event
 }
 
 void Recorder::count_chunk(Site& site, const Chunk& chunk) {
-    if (chunk.words == 0xf) {
+    const auto counted = [&](unsigned from, unsigned bytes) {
         long long offset[lanes];
-        for (unsigned m = chunk.mask; m; m &= m - 1) offset[__builtin_ctz(m)] = chunk.offset[__builtin_ctz(m)];
-        const Passes wide = passes(offset, chunk.mask, 16);
+        for (unsigned m = chunk.mask; m; m &= m - 1) offset[__builtin_ctz(m)] = chunk.offset[__builtin_ctz(m)] + from;
+        return passes(offset, chunk.mask, bytes);
+    };
+    if (chunk.elements == (1u << site.wide_bytes() / site.size) - 1) {
+        const Passes wide = counted(0, site.wide_bytes());
         site.wide_requests += 1, site.wide_wavefronts += wide.needed, site.wide_ideal += wide.least;
     } else {
         site.wide_requests += chunk.requests(), site.wide_wavefronts += chunk.wavefronts;
         site.wide_ideal += chunk.ideal;
+    }
+    const unsigned first = chunk.elements & 3, second = chunk.elements >> 2 & 3;
+    if (site.size != 4 || (first != 3 && second != 3)) {
+        site.pair_requests += chunk.requests(), site.pair_wavefronts += chunk.wavefronts;
+        site.pair_ideal += chunk.ideal;
+        return;
+    }
+    for (const auto& [elements, from] : {std::pair(first, 0u), std::pair(second, 8u)}) {
+        if (!elements) continue;
+        const Passes pair = elements == 3 ? counted(from, 8) : counted(from + (elements == 2) * 4, 4);
+        site.pair_requests += 1, site.pair_wavefronts += pair.needed, site.pair_ideal += pair.least;
     }
 }
 
@@ -631,23 +648,23 @@ void Recorder::count_open_requests() {
         if (loop.last_mask) count_loop(sites[{key.second, store}], loop);
 }
 
-// Adds a request for 4-byte words of shared memory, which may be part of a request for 16 bytes: nvcc unrolls loops,
-// and merges the four words of a thread at one site between the same barriers. A word that is read again is in a
-// register; a word that is written again is stored again.
+// Adds a request for elements of shared memory, which may be part of a wider request: nvcc unrolls loops, and merges
+// up to four elements of a thread at one site between the same barriers. An element that is read again is in a
+// register; an element that is written again is stored again.
 void Recorder::add_to_chunk(unsigned warp, Site& site, unsigned mask, const long long* offset, const Passes& p) {
     Chunks& open = chunks[site.op][{warp, site.pc}];
-    const long long in_chunk = offset[__builtin_ctz(mask)] & 15;
-    bool together = in_chunk % 4 == 0;
-    for (unsigned m = mask; m && together; m &= m - 1) together = (offset[__builtin_ctz(m)] & 15) == in_chunk;
+    const long long last = site.wide_bytes() - 1, in_chunk = offset[__builtin_ctz(mask)] & last;
+    bool together = in_chunk % site.size == 0;
+    for (unsigned m = mask; m && together; m &= m - 1) together = (offset[__builtin_ctz(m)] & last) == in_chunk;
     const long long from = together ? in_chunk : 0;
     unsigned long long key = mask * 2ull + together;
     for (unsigned m = mask; m; m &= m - 1) {
         key = (key ^ (unsigned long long)(offset[__builtin_ctz(m)] - from)) * 0x9e3779b97f4a7c15ull;
         key ^= key >> 29;
     }
-    const unsigned word = together ? 1u << in_chunk / 4 : 1u << 4;
+    const unsigned element = together ? 1u << in_chunk / site.size : 1u << 4;
     const auto matches = [&](const Chunk& found) {
-        bool same = found.mask == mask && (found.words == 1u << 4) == !together;
+        bool same = found.mask == mask && (found.elements == 1u << 4) == !together;
         for (unsigned m = mask; m && same; m &= m - 1)
             same = found.offset[__builtin_ctz(m)] == offset[__builtin_ctz(m)] - from;
         return same;
@@ -655,17 +672,17 @@ void Recorder::add_to_chunk(unsigned warp, Site& site, unsigned mask, const long
     const auto known = open.by_key.find(key);
     if (known != open.by_key.end() && matches(open.all[known->second])) {
         Chunk& found = open.all[known->second];
-        if (found.words & word) {
+        if (found.elements & element) {
             if (site.op == load) return;
             count_chunk(site, found);
-            found.words = found.wavefronts = found.ideal = 0;
+            found.elements = found.wavefronts = found.ideal = 0;
         }
-        found.words |= word, found.wavefronts += p.needed, found.ideal += p.least;
+        found.elements |= element, found.wavefronts += p.needed, found.ideal += p.least;
         return;
     }
     if (open.all.size() == most_events) count_chunks(site, open);
     open.by_key[key] = open.all.size();
-    open.all.push_back({mask, word, {}, p.needed, p.least});
+    open.all.push_back({mask, element, {}, p.needed, p.least});
     for (unsigned m = mask; m; m &= m - 1)
         open.all.back().offset[__builtin_ctz(m)] = offset[__builtin_ctz(m)] - from;
 }
@@ -684,8 +701,12 @@ void Recorder::shared_request(unsigned warp, Site& site, unsigned mask, const Ev
     site.wavefronts += p.needed, site.ideal_wavefronts += p.least;
     site.bytes_used += different * site.size;
     site.broadcasts += different == 1 && threads_in > 1;
-    if ((site.op == load || site.op == store) && site.size == 4) add_to_chunk(warp, site, mask, offset, p);
-    else site.wide_requests += 1, site.wide_wavefronts += p.needed, site.wide_ideal += p.least;
+    if ((site.op == load || site.op == store) && (site.size == 2 || site.size == 4 || site.size == 8)) {
+        add_to_chunk(warp, site, mask, offset, p);
+    } else {
+        site.wide_requests += 1, site.wide_wavefronts += p.needed, site.wide_ideal += p.least;
+        site.pair_requests += 1, site.pair_wavefronts += p.needed, site.pair_ideal += p.least;
+    }
     CopySource& source = copy_sources[warp];
     if (site.op == copy_store && source.mask) {
         // Source: counts of Nsight Compute (docs/trace.md). A copy of 16 bytes a thread bypasses L1: for each line
@@ -883,6 +904,8 @@ void add_to_totals(Recorder& r) {
         total.broadcasts += site.broadcasts;
         total.wide_requests += site.wide_requests, total.wide_wavefronts += site.wide_wavefronts;
         total.wide_ideal += site.wide_ideal;
+        total.pair_requests += site.pair_requests, total.pair_wavefronts += site.pair_wavefronts;
+        total.pair_ideal += site.pair_ideal;
         total.unrolled_requests += site.unrolled_requests, total.unrolled_sectors += site.unrolled_sectors;
         total.reach(site.low, site.high);
     }
@@ -922,11 +945,11 @@ void write_report() {
     fprintf(file, "warps %llu %llu\n", traced_warps, all_warps);
     for (const auto& [index, reached] : traced_blocks) fprintf(file, "block %llu %d\n", index, reached);
     for (const auto& [key, s] : totals)
-        fprintf(file, "site %u %s %s %s %u %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %d\n", s.pc,
+        fprintf(file, "site %u %s %s %s %u %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %d\n", s.pc,
                 s.shared ? "shared" : "global", ops[s.op], name(s.array), s.size, s.requests, s.threads,
                 s.bytes_requested, s.bytes_used, s.sectors, s.ideal_sectors, s.wavefronts, s.ideal_wavefronts,
-                s.broadcasts, s.wide_requests, s.wide_wavefronts, s.wide_ideal, s.unrolled_requests,
-                s.unrolled_sectors, s.op == copy_load || s.op == copy_store);
+                s.broadcasts, s.wide_requests, s.wide_wavefronts, s.wide_ideal, s.pair_requests, s.pair_wavefronts,
+                s.pair_ideal, s.unrolled_requests, s.unrolled_sectors, s.op == copy_load || s.op == copy_store);
     for (const auto& [key, s] : totals)
         if (s.shared && s.array >= 0) fprintf(file, "reach %u %s %lld %lld\n", s.pc, name(s.array), s.low, s.high);
     for (const Request& r : watched) {

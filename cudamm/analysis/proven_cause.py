@@ -225,6 +225,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             if cause is None and is_within:
                 cause = _of_launch(whole, _more_shared_memory) or _of_launch(whole, _blocks_of_used_axes)
                 cause = cause or _of_text(whole)
+            if cause is None and any(fault.kind == "index" for fault in faults or ()):
+                cause = _of_declarations(whole, changes_of_extents(whole.program.text, whole.program.entry))
             return cause, None
         if ragged is None:
             return None, None

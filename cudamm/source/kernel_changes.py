@@ -240,7 +240,7 @@ def changes_of_macros(text: str, entry: str) -> Iterator[KernelChange]:
 
 
 def changes_of_extents(text: str, entry: str) -> Iterator[KernelChange]:
-    """Yield each shared array with another extent of a tile in place of one of its own.
+    """Yield each array with its two extents swapped, and with the extent of a tile in place of one.
 
     An extent is no expression that a launch can choose, so each of these is tried in a program of its own. Of
     several extents with one value, that is the one which the array's indices and their loops use.
@@ -720,26 +720,42 @@ class _Changes:
         return found
 
     def of_extents(self) -> Iterator[KernelChange]:
-        """Yield each shared array with another extent in place of one of its own."""
-        declared = [n for n in all_of(self._body, "array_declarator") if declared_name(n) in self._shared]
-        sizes = [size for node in declared if (size := node.child_by_field_name("size")) is not None]
-        names = list(dict.fromkeys((*map(text_of, sizes), *self._tiles)))
+        """Yield each array with its two extents swapped, and with another extent in place of one of its own.
+
+        A local array only gets extents that its indices use.
+        """
+        declared = [n for n in all_of(self._body, "array_declarator") if n.child_by_field_name("size")]
+        sizes = [text_of(n.child_by_field_name("size")) for n in declared]
+        names = list(dict.fromkeys((*sizes, *self._tiles)))
         values = {name: number_in(self._text, name) for name in names}
         for node in declared:
+            name, inner = declared_name(node), node.child_by_field_name("declarator")
+            own = [
+                n for each in (node, inner) if each is not None and (n := each.child_by_field_name("size"))
+            ]
+            if len(own) == 2 and len(set(map(text_of, own))) == 2:
+                yield self._of_extents(name, node, dict(zip(own, map(text_of, own[::-1]), strict=True)))
+        for node in declared:
             size, name = node.child_by_field_name("size"), declared_name(node)
-            whole = _outermost_array(node)
-            tried = {values[text_of(size)]} - {None}
+            if size is None:
+                continue
             used = self._used_by_extent(name, node)
-            for other in sorted(names, key=lambda each: each not in used) if size is not None else ():
-                if size is None or other == text_of(size) or values[other] in tried:
-                    continue
-                tried |= {values[other]} - {None}
-                new = replaced(whole, {size: other})
-                yield KernelChange(
-                    f"the array {name} has the wrong size: {text_of(whole)} instead of {new}",
-                    f"declare {new}", name, *file_and_line_of(node),
-                    ((size.start_byte, size.end_byte, other),), 0,
-                )  # fmt: skip
+            tried = {values[text_of(size)]} - {None}
+            for other in sorted(names, key=lambda each: each not in used):
+                is_usable = name in self._shared or (other in used and values[other] is not None)
+                if other != text_of(size) and values[other] not in tried and is_usable:
+                    tried |= {values[other]} - {None}
+                    yield self._of_extents(name, node, {size: other})
+
+    @staticmethod
+    def _of_extents(array: str, node: Node, edits: Mapping[Node, str]) -> KernelChange:
+        whole = _outermost_array(node)
+        new = replaced(whole, edits)
+        return KernelChange(
+            f"the array {array} has the wrong size: {text_of(whole)} instead of {new}",
+            f"declare {new}", array, *file_and_line_of(node),
+            tuple((size.start_byte, size.end_byte, other) for size, other in edits.items()), 0,
+        )  # fmt: skip
 
     def _used_by_extent(self, array: str, extent: Node) -> set[str]:
         """Return the names in one of an array's indices, and in the loops that count it.

@@ -53,6 +53,7 @@ from cudamm.source.kernel_changes import (
     changes_of_extents,
     changes_of_macros,
     changes_of_numbers,
+    changes_of_shared_sums,
     changes_of_types,
     changes_of_unrolled_loops,
     kernel_changes,
@@ -213,7 +214,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             numbers = changes_of_numbers(source.text, fixed_extents(case.variant).values())
             of_usual = of_usual or _of_declarations(whole, numbers)
             of_usual = of_usual or _of_declarations(whole, changes_of_macros(source.text, source.entry))
-            of_usual = of_usual or _of_text(whole)
+            sums = changes_of_shared_sums(source.text, source.entry)
+            of_usual = of_usual or _of_declarations(whole, sums) or _of_text(whole)
             if not any(fault.kind == "misaligned" for fault in _faults(whole) or ()):  # else any row may do
                 of_usual = of_usual or _of_declarations(whole, changes_of_extents(source.text, source.entry))
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None

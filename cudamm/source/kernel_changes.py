@@ -32,7 +32,12 @@ from cudamm.source.launch_roles import SMALLEST_SIZE
 from cudamm.source.missing_terms import Part, bounds_of, parts_of_index, with_parentheses
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
-from cudamm.source.register_tile_changes import exchanged_counters, other_orders_of_elements, wrong_counters
+from cudamm.source.register_tile_changes import (
+    exchanged_counters,
+    factors_of,
+    other_orders_of_elements,
+    wrong_counters,
+)
 from cudamm.source.vector_changes import exchanged_elements, exchanged_members, missing_members, wrong_members
 
 SELECTED = "cudamm_selected_change"
@@ -153,6 +158,29 @@ def changes_of_types(text: str, entry: str, element: str) -> Iterator[KernelChan
             f"declare {names} as {element}{also}", "", *file_and_line_of(chosen[0][1]),
             tuple((c_type.start_byte, c_type.end_byte, element) for _, c_type in chosen), 0, True,
         )  # fmt: skip
+
+
+def changes_of_shared_sums(text: str, entry: str) -> Iterator[KernelChange]:
+    """Yield each sum of a block, such as `__shared__ float sum`, as one of each thread: `float sum`."""
+    for function in _functions_of(text, entry):
+        assigned = list(all_of(function.node, "assignment_expression"))
+        sums = {
+            _base_of_sum(left)
+            for n in assigned
+            if sign_of(n) == "+=" and (left := n.child_by_field_name("left"))
+        }
+        for node in all_of(function.node, "declaration"):
+            names = [declared_name(each) for each in node.children_by_field_name("declarator")]
+            keyword = re.search(r"\b__shared__\s*", text_of(node))
+            if keyword is None or not set(names) <= sums:
+                continue
+            start = node.start_byte + len(text_of(node)[: keyword.start()].encode())
+            own = re.sub(r"\s+", " ", text_of(node).replace(keyword[0], "", 1)).rstrip(";")
+            yield KernelChange(
+                f"all threads of a block add to one {' and one '.join(names)}, which is declared __shared__",
+                f"let each thread have its own: {own}, without __shared__", names[0], *file_and_line_of(node),
+                ((start, start + len(keyword[0]), ""),), 0,
+            )  # fmt: skip
 
 
 _LESS_PRECISE = {"double": ("float", "half", "__half"), "float": ("half", "__half", "__nv_bfloat16")}
@@ -525,6 +553,7 @@ class _Changes:
             yield from self._other_sizes(site)
             yield from self._other_tiles(site)
             yield from self._with_tile(site)
+            yield from self._with_factor_of_block(site)
             yield from self._with_second_factor(site)
             yield from self._with_other_index(site)
             yield from self._other_divisor(site)
@@ -940,6 +969,29 @@ class _Changes:
                     mistake += f" where {site.array} is {'moved' if is_moved else self._verb(site)}"
                 new = tile if name == "1" else f"{name} * {tile}"
                 yield self._change(site, replaced(site.node, {node: new}), mistake, rank)
+
+    def _with_factor_of_block(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `(blockIdx.x * TILE + threadIdx.x) * 4` for `blockIdx.x * TILE * 4 + threadIdx.x`."""
+        for total in all_of(site.node, "binary_expression"):
+            first, second = (total.child_by_field_name(side) for side in ("left", "right"))
+            if sign_of(total) != "+" or first is None or second is None:
+                continue
+            for axis, (blocks, thread) in itertools.product(_AXES, ((first, second), (second, first))):
+                factors = factors_of(blocks)
+                names = list(map(text_of, factors))
+                is_of_axis = set(names) & set(self._index_of["blockIdx"][axis])
+                if (
+                    not is_of_axis
+                    or len(factors) < 3
+                    or text_of(thread) not in self._index_of["threadIdx"][axis]
+                ):
+                    continue
+                for factor in names:
+                    if factor not in is_of_axis and "Dim." not in factor:
+                        rest = " * ".join(name for name in names if name != factor)
+                        new = f"({rest} + {text_of(thread)}) * {factor}"
+                        mistake = f"the factor {factor} of {text_of(thread)} is missing"
+                        yield self._change(site, replaced(site.node, {total: new}), mistake, 1)
 
     def _with_second_factor(self, site: Site) -> Iterator[KernelChange]:
         """Yield `blockIdx.x * TILE * COARSE` for `blockIdx.x * TILE` if a thread computes several sums."""

@@ -102,7 +102,7 @@ def exchanged_counters(body: Node, sites: Sequence[Site]) -> Iterator[KernelChan
         body, sites: as for `other_orders_of_elements`.
     """
     for product in all_of(body, "binary_expression"):
-        factors = _factors(product) if sign_of(product) == "*" else []
+        factors = factors_of(product) if sign_of(product) == "*" else []
         if len(factors) != 2 or any(factor.type != "subscript_expression" for factor in factors):
             continue
         counters = [
@@ -181,16 +181,17 @@ def _split(term: Node, own: Collection[str], not_of: Collection[str]) -> Iterato
         own: the variables on which one factor depends.
         not_of: variables on which no factor may depend.
     """
-    factors = _factors(term)
+    factors = factors_of(term)
     of_own = [factor for factor in factors if _names(factor) & set(own)]
     if len(of_own) == 1 and not _names(term) & set(not_of):
         yield of_own[0], " * ".join(text_of(factor) for factor in factors if factor != of_own[0])
 
 
-def _factors(node: Node) -> list[Node]:
+def factors_of(node: Node) -> list[Node]:
+    """Return the factors of a product; the expression itself if it is none."""
     if node.type == "binary_expression" and sign_of(node) == "*":
         sides = (node.child_by_field_name("left"), node.child_by_field_name("right"))
-        return [factor for side in sides if side is not None for factor in _factors(side)]
+        return [factor for side in sides if side is not None for factor in factors_of(side)]
     return [node]
 
 

@@ -50,6 +50,7 @@ from cudamm.source.kernel_changes import (
     TWO_VARIABLES,
     WRONG_SIZE,
     axes_of_threads,
+    changes_of_clamped_loads,
     changes_of_extents,
     changes_of_macros,
     changes_of_numbers,
@@ -237,8 +238,10 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         cause = _of_launch(ragged, _rounded_up) or _of_text(ragged, _is_condition)
         cause = cause or _of_launch(ragged, _more_blocks)
         source = ragged.program
-        rests = changes_of_unrolled_loops(source.text, source.entry, _sizes_in_file(ragged))
-        cause = cause or _of_declarations(ragged, rests)
+        sizes = _sizes_in_file(ragged)
+        rests = changes_of_unrolled_loops(source.text, source.entry, sizes)
+        clamped = changes_of_clamped_loads(source.text, source.entry, sizes)
+        cause = cause or _of_declarations(ragged, itertools.chain(rests, clamped))
         return cause or _without_last_tile(ragged, edge) or _without_any_check(ragged), edge
     except (KernelError, NoDeviceError):
         return None, None

@@ -111,6 +111,18 @@ def changes_of_unrolled_loops(text: str, entry: str, constants: Iterable[str]) -
         yield from _Changes(text, function, tuple(constants), 0).with_rests()
 
 
+def changes_of_clamped_loads(text: str, entry: str, constants: Iterable[str]) -> Iterator[KernelChange]:
+    """Yield each load of a tile at `min(k, K - 1)`, which takes the last element again, with a 0 beyond K.
+
+    It replaces whole loads, whose indices other changes replace, so each is tried in a program of its own.
+
+    Args:
+        constants: as for `kernel_changes`.
+    """
+    for function in _functions_of(text, entry):
+        yield from _Changes(text, function, tuple(constants), 0).with_zeros()
+
+
 def changes_of_numbers(text: str, sizes: Iterable[int]) -> Iterator[KernelChange]:
     """Yield each number of a text that is no size of the program, with a size in all its places.
 
@@ -1287,6 +1299,24 @@ class _Changes:
                 rank=3,
             )
 
+    def with_zeros(self) -> Iterator[KernelChange]:
+        """Yield each load of a tile at `min(k, K - 1)` with a 0 where `k` is not less than K."""
+        for node in all_of(self._body, "assignment_expression"):
+            left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+            if left is None or value is None or not self._is_of_tile(left):
+                continue
+            parts = [value, *(v for name in self._used_by(value) for v in self._values_at(name, value))]
+            clamped = {found.groups() for part in parts for found in _CLAMPED.finditer(text_of(part))}
+            for index, size in sorted(each for each in clamped if each[1] in self._sizes):
+                shown = f"{index} < {size} ? {' '.join(text_of(value).split())} : 0"
+                yield KernelChange(
+                    f"beyond {size} the load takes the last element again, with min({index}, {size} - 1), "
+                    "and the sums count it again",
+                    f"load 0 there: {' '.join(text_of(left).split())} = {shown}", _base(left),
+                    *file_and_line_of(node), ((value.start_byte, value.end_byte, f"({shown})"),), 2,
+                    is_condition=True,
+                )  # fmt: skip
+
     def _is_of_tile(self, target: Node) -> bool:
         """Return whether an element of a shared array, or of what a local pointer points to, is written."""
         name = _base(target) if target.type == "subscript_expression" else ""
@@ -1717,7 +1747,7 @@ class _Changes:
         scope = self._body
         if site.whole.type == "init_declarator" and around is not None and around.parent is not None:
             scope = around.parent
-        indices = [each for each in self._sites if each.kind == "index" and is_inside(each.node, scope)]
+        indices = [each for each in self._sites if each.array and is_inside(each.node, scope)]
         arrays = {each.array for each in indices if name in self._used_by(each.node)}
         return any(map(self._points, arrays)) and not arrays & self._shared
 
@@ -1746,8 +1776,10 @@ class _Changes:
                 continue
             products = [f"{counter} * {tile}" for tile in self._tiles_at(site.node)]
             products.sort(key=lambda text: text.replace(" ", "") not in self._products)
-            for term in (*products, counter) if self._counts_by_1(counter, site) else [counter]:
-                yield term, not is_of_tile, 2 + is_of_tile
+            if not self._counts_by_1(counter, site):
+                products = []
+            yield from ((product, not is_of_tile, 2 + is_of_tile) for product in products)
+            yield counter, not (products or is_of_tile), 2 + is_of_tile
         if is_of_tile:
             return
         blocks = [kind for kind in self._index_of["blockIdx"] if f"blockIdx.{kind}" not in used]
@@ -2123,6 +2155,9 @@ _GROUPED = ("field_expression", "parenthesized_expression")
 
 _VECTOR = re.compile(r"\b(?:half|__half|float|double|int|char|__nv_bfloat16)_?([24])\b")
 """The type of a vector of elements."""
+
+_CLAMPED = re.compile(r"\bmin\s*\(\s*([\w.]+(?:\s*\+\s*[\w.]+)*)\s*,\s*(\w+)\s*-\s*1\s*\)")
+"""An index that ends at the last element, such as `min(k, K - 1)`."""
 
 _ADDED = re.compile(r".*\+(\d+)")
 """A sum whose last term is a number."""

@@ -12,6 +12,7 @@ from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import without_comments
+from cudamm.source.kernel_changes import template_values
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def array_shapes(observation: Observation, program: Program, launch: Launch) -> 
         for name, layout in launch.layouts.items()
     }
     for array in observation.shared:
-        extents = declared_extents(program.text, array.name)
+        extents = declared_extents(program.text, array.name, program.entry)
         count = math.prod(extents)
         if extents and count > 0 and array.size_bytes % count == 0:
             shapes[array.name] = ArrayShape(extents, array.size_bytes // count)
@@ -93,18 +94,33 @@ def element_name(fault: Fault, shape: ArrayShape | None) -> str:
     return name
 
 
-def declared_extents(text: str, name: str) -> tuple[int, ...]:
+def declared_extents(text: str, name: str, entry: str = "") -> tuple[int, ...]:
     """Return the extents in the declaration of a `__shared__` array; empty if they cannot be computed.
 
     Args:
         text: source of a program, in which `#define` gives the parameters their values.
         name: name of the array.
+        entry: the kernel, with its template arguments.
     """
+    arguments = template_values(text, entry).items() if "<" in entry else ()
+    constants = [f"constexpr int {name} = {value};\n" for name, value in arguments if value.isdigit()]
+    code = "".join(constants) + without_comments(text)
+    extents = [number_in(code, extent) for extent in _extents_of(code, name)]
+    return tuple(e for e in extents if e is not None) if None not in extents else ()
+
+
+def declared_padding(text: str, name: str) -> int:
+    """Return the number n of an array that is declared as `tile[rows][columns + n]`; 0 for any other."""
     code = without_comments(text)
+    *_, last = _extents_of(code, name) or [""]
+    return number_in(code, last.rpartition("+")[2]) or 0 if "+" in last else 0
+
+
+def _extents_of(code: str, name: str) -> list[str]:
+    """Return the extents in the declaration of a `__shared__` array as they are written."""
     array = re.compile(rf"\b{re.escape(name)}\s*((?:\[[^\[\]]+\]\s*)+)")
     declarations = (d.partition("__shared__") for d in re.split("[;{}]", code))
     for found in (array.search(declared) for _, keyword, declared in declarations if keyword):
         if found:
-            extents = [number_in(code, extent) for extent in re.findall(r"\[([^\]]+)\]", found[1])]
-            return tuple(e for e in extents if e is not None) if None not in extents else ()
-    return ()
+            return re.findall(r"\[([^\]]+)\]", found[1])
+    return []

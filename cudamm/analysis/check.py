@@ -36,11 +36,13 @@ from cudamm.analysis.mistakes import (
 from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, is_right, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import IN_OWN_TYPE, endless_loop, hidden_mistakes, with_overrun
+from cudamm.analysis.surplus_blocks import surplus_blocks
 from cudamm.analysis.trace import as_compiled, lines_as_compiled, may_be_wide
 from cudamm.benchmark.verify import hangs_too, verified_in_time
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES, compile_for_host
 from cudamm.compile.program import Program, program
+from cudamm.compile.signature import check_block
 from cudamm.devices.device import padded
 from cudamm.devices.observation import Fault, Observation
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe, overrun_of_variable
@@ -48,7 +50,7 @@ from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementErro
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
 from cudamm.execution.prepare import Progress, case_at, check_user_kernels, plan_all
 from cudamm.execution.usual_causes import FEW_BLOCKS
-from cudamm.execution.where_right import RightSizes, where_right
+from cudamm.execution.where_right import RightSizes, where_right, without_faults
 from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import UNSCALED, Problem, Shape
@@ -267,7 +269,7 @@ def check_all(
             _explain_by_requirement(group, right_where)
         result = _result(variant, dtype, group, sanitize, str(right_where or ""))
         if not result.errors or keeps_consequences:  # a kernel is made right first: advice is for later
-            advice = _advice(group, arch)
+            advice = _advice(group, arch, timeout_s)
             result = dataclasses.replace(result, mistakes=(*result.mistakes, *advice))
         yield result
 
@@ -328,6 +330,8 @@ def _planned(
         source = program(check.variant, check.problem.element, fmad, check.problem.shape)
         try:
             launch = plan(check.variant, check.problem.shape, check.problem.element, check.problem.scale)
+            if check.variant.method.is_kernel:
+                check_block(source, launch)
         except RequirementError:
             continue  # `plan_all` reports it below
         except KernelError as error:  # the grid is empty at this size, or the block is too large
@@ -461,7 +465,7 @@ def _look_for_cause(
     beyond = next((mistake for mistake in at_first if mistake.kind == "out-of-bounds"), None)
     is_unset = errors and all(mistake.kind == "uninitialised" for mistake in errors)
     kind: Kind = "out-of-bounds" if beyond else "uninitialised" if is_unset else "wrong-result"
-    array = beyond.array if beyond else "C"
+    array = beyond.array if beyond else at_first[0].array if is_unset else "C"
     for check, case in failed.values():
         explained = check.errors[-1:] if check.is_explained else []
         if keeps_consequences:
@@ -764,11 +768,12 @@ def _result(
     )
 
 
-def _advice(checks: Sequence[_SizeCheck], arch: str | None) -> tuple[Mistake, ...]:
+def _advice(checks: Sequence[_SizeCheck], arch: str | None, timeout_s: float) -> tuple[Mistake, ...]:
     """Return what makes the launch at the program's size slow, else at the largest, by what `trace` counts.
 
     Args:
         arch: the architecture for which nvcc merges accesses; None: they are taken as written.
+        timeout_s: time limit in seconds for a block of threads.
     """
     # At small sizes most accesses are at an edge of the matrices.
     # A block may depend on the size, so the program's own size comes before larger ones.
@@ -790,7 +795,8 @@ def _advice(checks: Sequence[_SizeCheck], arch: str | None) -> tuple[Mistake, ..
             )
             observation = dataclasses.replace(observation, accesses=compiled)
             advice = advice_of(observation, case.program, case.launch, check.size)
-    return merged(advice)
+    surplus = surplus_blocks(case, case.launch, observation, check.size, timeout_s)
+    return merged([*advice, *([surplus] if surplus else [])])
 
 
 def _of_one_grid(errors: Sequence[Mistake], own_size: tuple[int, int, int] | None) -> Sequence[Mistake]:
@@ -835,8 +841,19 @@ def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> Right
     known = {check.problem.shape: not check.errors for check in ran if check.problem.scale == scale}
     found = where_right(executor, wrong[0], known)
     # The further runs were not watched: one of the watched sizes has to be right too.
-    is_watched = found and any(is_right for shape, is_right in known.items() if found.holds(shape))
-    return found if is_watched else None
+    if found is None or not any(is_right for shape, is_right in known.items() if found.holds(shape)):
+        return None
+
+    def has_fault(shape: Shape) -> bool:
+        try:
+            case = case_at(wrong[0], shape)
+            assert case.launch is not None  # noqa: S101 - `case_at` raises what cannot be launched
+            verdict = executor.verify(case, thorough=True)
+            return bool(_observed_mistakes(case, case.launch, verdict, TIMEOUT_S)[1])
+        except (KernelError, UsageError):
+            return True
+
+    return without_faults(found, has_fault)
 
 
 def _explain_by_requirement(checks: Sequence[_SizeCheck], right: RightSizes) -> None:

@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cudamm.analysis.array_elements import ArrayShape, array_shapes, element_name
+from cudamm.analysis.array_elements import ArrayShape, array_shapes, declared_padding, element_name
 from cudamm.analysis.overlapping_arrays import Overlap, overlap_of
 from cudamm.analysis.proven_cause import WITHIN_MATRIX, ProvenCause
-from cudamm.analysis.row_padding import row_padding
+from cudamm.analysis.row_padding import elements_side_by_side, row_padding
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import ORDER_MATTERS, RIGHT_AT_FIRST, Verdict
 from cudamm.execution.usual_causes import LESS_THAN_TYPE, OF_LAUNCH
 from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, WRONG_TERM
-from cudamm.kernels.launch_plan import Launch
+from cudamm.kernels.launch_plan import Extents, Launch
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.source.c_definitions import lines_in_one_function, names_with
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
@@ -41,6 +41,7 @@ Kind = Literal[
     "bank-conflict",
     "uncoalesced",
     "partial-warp",
+    "idle-blocks",
 ]
 Severity = Literal["error", "advice"]
 Barrier = Literal["after writing", "after reading", "before writing", "before reading"]
@@ -73,10 +74,13 @@ READ_FIRST = "read into a variable first, then __syncthreads(), then write, then
 STEP_OF_WARP = f"in each step of the warp {READ_FIRST.replace('threads', 'warp')}"
 """The cure of statements in which the threads of one warp read what others write, if no others get there."""
 
+_OF_ROWS = "the rows of the tile"
+"""Part of the cures of a bank conflict that hold for every access to the tile."""
+
 MOST_LINES = 4
 """Maximum number of lines in a message."""
 
-ADVICE: frozenset[Kind] = frozenset(("bank-conflict", "uncoalesced", "partial-warp"))
+ADVICE: frozenset[Kind] = frozenset(("bank-conflict", "uncoalesced", "partial-warp", "idle-blocks"))
 """Kinds of mistakes that cost time and leave the result correct."""
 
 LEAST_CONFLICT = 1.5
@@ -265,11 +269,21 @@ def _same_conflict(one: Mistake, other: Mistake) -> bool:
 def _conflicts(conflicts: list[Mistake]) -> Mistake:
     """Return the bank conflicts of one array as one mistake, the first, with the lines of the others."""
     first = conflicts[0]
-    lines = sorted({conflict.line for conflict in conflicts if conflict.line != first.line})
-    shown = ", ".join(map(str, lines[:MOST_LINES])) + (", …" if len(lines) > MOST_LINES else "")
-    also = f" (and in line{'s' * (len(lines) > 1)} {shown})" if lines else ""
+    lines_of: dict[str, set[int]] = {}  # by the words for the conflict
+    for conflict in conflicts:
+        lines_of.setdefault(_ways_in(conflict.message), set()).add(conflict.line)
+    same = _ways_in(first.message)
+    also = ""
+    for ways, in_lines in lines_of.items():
+        lines = sorted(in_lines - {first.line} if ways == same else in_lines)
+        shown = ", ".join(map(str, lines[:MOST_LINES])) + (", …" if len(lines) > MOST_LINES else "")
+        one = "" if ways == same else f"{ways} one "
+        also += f" (and {one}in line{'s' * (len(lines) > 1)} {shown})" if lines else ""
     return dataclasses.replace(
-        first, message=first.message + also, count=sum(conflict.count for conflict in conflicts)
+        first,
+        message=first.message + also,
+        cure=next((c.cure for c in conflicts if _OF_ROWS in c.cure), first.cure),
+        count=sum(conflict.count for conflict in conflicts),
     )
 
 
@@ -464,10 +478,14 @@ def _exceeds_tile(watched: WatchedLaunch, fault: Fault) -> bool:
 
 
 def _is_harmless(watched: WatchedLaunch, fault: Fault, is_right: bool) -> bool:
-    """Return whether a fault is an index into another row of its array, in a kernel whose product is right.
+    """Return whether a fault does no harm in a kernel whose product is right.
 
-    Some kernels take `tile[0][i]` for element i of the whole tile.
+    It is an index into another row of its array: some kernels take `tile[0][i]` for element i of the whole
+    tile. Or it is a read of shared memory that was never written: what was read, which is nan here, is in no
+    element of C, as in threads beyond the edge that compute what they do not store.
     """
+    if is_right and fault.kind == "uninitialised" and fault.space == "shared":
+        return True
     if fault.kind != "index" or not is_right:
         return False
     line = watched.program.lines.get((fault.file or watched.program.method.path.name, fault.line), "")
@@ -599,15 +617,29 @@ def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, oth
         return _Lack(cure="put __syncthreads() between the write and the read", is_barrier=True)
     code = _BarrierLines(watched.program, fault.file, fault.array)
     is_between = code.has_block_barrier(min(write, read), max(write, read))
-    barrier: Barrier
-    if write < read:
-        barrier = "after reading" if is_between else "after writing"
-    else:
-        barrier = "before reading" if is_between else "before writing"
+    barrier = _barrier_lacking(write < read, is_between)
     warp_barrier = code.warp_barrier(min(write, read), max(write, read), is_between=not is_between)
+    if warp_barrier and _are_in_one_warp(watched, writer, other):
+        is_between = bool(code.warp_barrier(min(write, read), max(write, read), is_between=True))
+        barrier = _barrier_lacking(write < read, is_between)
+        cure = _barrier_cure(barrier, *_around(barrier, writer, other), "")
+        cure = cure.replace("__syncthreads()", "__syncwarp()", 1)
+        return _Lack(_WHY_MISSING[barrier], f"{cure} (__syncthreads() if other warps use {fault.array} too)")
     why = f"{warp_barrier} orders the threads of one warp only" if warp_barrier else _WHY_MISSING[barrier]
     lines = _around(barrier, writer, other)
     return _Lack(why, _barrier_cure(barrier, *lines, warp_barrier), True, barrier, lines, warp_barrier)
+
+
+def _barrier_lacking(writes_first: bool, is_between: bool) -> Barrier:
+    """Return which barrier is missing.
+
+    Args:
+        writes_first: the line of the write is before that of the read.
+        is_between: there is a barrier between these lines.
+    """
+    if writes_first:
+        return "after reading" if is_between else "after writing"
+    return "before reading" if is_between else "before writing"
 
 
 def _are_in_one_warp(watched: WatchedLaunch, one: ThreadAt, other: ThreadAt) -> bool:
@@ -933,17 +965,43 @@ def bank_conflict(watched: WatchedLaunch, access: Access) -> Mistake | None:
     if shape and len(shape.extents) == 2:
         if stride and stride % shape.row_bytes == 0:
             message += ": neighbouring threads access one column"
-        rows, columns = shape.extents
         in_line = watched.program.line_text(access.line, access.file)
         by_vectors = access.size_bytes > shape.element_bytes or "matrix_sync" in in_line
-        padding = row_padding(access.array, shape, watched.observation, by_vectors=by_vectors)
-        if padding is not None:
-            length = "one element" if padding.elements == 1 else f"{padding.elements} elements"
-            tile = f"{access.array}[{rows}][{columns + padding.elements}]"
-            rest = "" if padding.is_free else "; a smaller conflict is left"
-            cure = f"make the rows of the tile {length} longer, {tile}{rest}"
+        cure = _cure_of_conflict(watched, access, shape, by_vectors)
     return watched.mistake(
         "bank-conflict", message, cure, access.line, access.file, array=access.array, count=access.requests
+    )
+
+
+def _cure_of_conflict(watched: WatchedLaunch, access: Access, shape: ArrayShape, by_vectors: bool) -> str:
+    """Return what leaves fewer bank conflicts of an access, by the recorded addresses; empty if not known."""
+    (rows, columns), name = shape.extents, access.array
+    padding = row_padding(
+        access,
+        shape,
+        watched.observation,
+        by_vectors=by_vectors,
+        has=declared_padding(watched.program.text, name),
+    )
+    if padding is not None:
+        tile = f"{name}[{rows}][{columns + padding.elements}]"
+        rest = "" if padding.is_free else "; a smaller conflict is left"
+        if padding.elements < 0:
+            return f"remove the padding of {_OF_ROWS}, {tile}{rest}"
+        length = "one element" if padding.elements == 1 else f"{padding.elements} elements"
+        return f"make {_OF_ROWS} {length} longer, {tile}{rest}"
+    count = elements_side_by_side(access, shape, watched.observation)
+    if count is None or access.op != "load":
+        return ""
+    width = columns // count
+    vector = (
+        f"; or load the {count} as one float{count}"
+        if (count, shape.element_bytes) in ((2, 4), (4, 4))
+        else ""
+    )
+    return (
+        f"let the {width} threads of a row take neighbouring elements: t + j * {width} instead of "
+        f"t * {count} + j for t from 0 to {width - 1}, and the columns of C to match{vector}"
     )
 
 
@@ -993,6 +1051,31 @@ def partial_warp(watched: WatchedLaunch) -> Mistake | None:
         "32 lanes of its last warp do nothing",
         f"use a multiple of 32 threads for each block, such as {threads + idle}",
         line,
+    )
+
+
+def idle_blocks(watched: WatchedLaunch, storing: Extents, load: bool) -> Mistake:
+    """Describe a grid with more blocks than those that store a result.
+
+    Args:
+        storing: number of blocks along each axis that store something.
+        load: whether others load from global memory.
+    """
+    grid, those = (" x ".join(map(str, watched.in_use(each))) for each in (watched.launch.grid, storing))
+    others = "load elements, and store nothing" if load else "only start and end"
+    axes = [
+        name
+        for name, extent, count in zip("xyz", watched.launch.grid, storing, strict=True)
+        if count < extent
+    ]
+    file, line = watched.program.method.launched_at
+    return watched.mistake(
+        "idle-blocks",
+        f"the grid has {grid} blocks, and {those} of them store a result; the others {others}",
+        f"in {' and '.join(axes)}, divide the extent of the matrix by the number of rows or columns that a "
+        "block computes, and round up",
+        line,
+        file,
     )
 
 
@@ -1272,6 +1355,12 @@ def _way(ratio: float) -> str:
     """Return `a 2-way` or `an 8-way`."""
     number = _number(ratio)
     return f"{'an' if number.startswith('8') or number in ('11', '18') else 'a'} {number}-way"
+
+
+def _ways_in(message: str) -> str:
+    """Return the words for a bank conflict in its message, such as `an 8-way`; empty if there are none."""
+    found = re.search(r"\ban? [\d.,]+-way\b", message)
+    return found[0] if found else ""
 
 
 def _number(value: float) -> str:

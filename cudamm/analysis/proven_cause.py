@@ -499,10 +499,40 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
                 given, grid=swapped(given.grid), block=swapped(given.block)
             ),
         )  # fmt: skip
+    yield from _grids_of_other_sizes(case)
     yield from _other_orders(case, launch)
     yield from _members_of_structs(case, launch)
     yield from _other_sizes(case, launch, are_named=True)
     yield from _blocks_like_tiles(case, launch)
+
+
+def _grids_of_other_sizes(case: Case) -> Iterator[ProvenCause]:
+    """Yield grids with another size in x, in y, and in both: N / 32 for K / 32."""
+    method = case.variant.method
+    grid = [extent.text for extent in method.grid[:2]]
+    named = [{*re.findall(r"\b[MNK]\b", text)} for text in grid]
+    if len(grid) < 2 or any(len(names) != 1 for names in named):
+        return
+    chosen = [
+        [re.sub(r"\b[MNK]\b", size, text) for size in (*names, *("NMK"))]
+        for text, names in zip(grid, named, strict=True)
+    ]
+    for x, y in dict.fromkeys(itertools.product(*chosen)):
+        if [x, y] == grid:
+            continue
+
+        def resized(given: Launch, x: str = x, y: str = y) -> Launch:
+            names = case.variant.names(case.problem.element, *given.shape.extents)
+            return dataclasses.replace(
+                given, grid=(parse(x).whole(names), parse(y).whole(names), given.grid[2])
+            )
+
+        old, new = (method.with_own_sizes(" x ".join(texts).replace("//", "/")) for texts in (grid, (x, y)))
+        yield ProvenCause(
+            f"the grid has another size than C: {old} blocks instead of {new}",
+            f"launch {new} blocks", relaunched=resized,
+            multiple=math.lcm(*case.launch.block[:2]) if case.launch and "//" in x + y else 1,
+        )  # fmt: skip
 
 
 def _more_shared_memory(case: Case, launch: Launch) -> Iterator[ProvenCause]:
@@ -752,14 +782,28 @@ _SHARES = (0.5, 0.25, 2, 4, 1)
 """Numbers of threads that are tried, as shares of those of a launch."""
 
 
+def _passed_by_name(case: Case) -> set[int]:
+    """Return the places of the arguments that have the names of their parameters, if host code shows them."""
+    method = case.variant.method
+    lines = method.source.splitlines()[max(0, method.launched_at[1] - 1) :]
+    call = re.search(r">>>\s*\(([^;]*)\)\s*;", "\n".join(lines))
+    given = split_at_commas(call[1]) if call and method.launched_at[1] else []
+    declared = parameters_of(case.program.text, case.program.entry)
+    pairs = enumerate(zip(given, declared, strict=False))
+    return {
+        place for place, (text, parameter) in pairs if re.search(rf"\b{re.escape(text.strip())}$", parameter)
+    }
+
+
 def _other_orders(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     """Yield other orders of the arguments that are sizes, and A and B swapped."""
     names, own = case.variant.method.arguments, case.variant.method.with_own_sizes
-    where = _places_of_sizes(case, launch)
+    where, by_name = _places_of_sizes(case, launch), _passed_by_name(case)
     orders = itertools.permutations(where) if len(where) == 3 else _with_two_swapped(where)
     for order in orders:
         passed, right = (tuple(names[place] for place in chosen) for chosen in (where, order))
-        if passed == right:
+        changed = {place for place, old, new in zip(where, passed, right, strict=True) if old != new}
+        if changed <= by_name:
             continue
 
         def reordered(given: Launch, order: Sequence[int] = order) -> Launch:
@@ -949,7 +993,7 @@ def _share(fraction: float) -> str:
 def _tiles(source: Program) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the names, rows and columns of shared arrays; of an array in one dimension, those of a square."""
     for name in sorted(shared_arrays_in(source.text)):
-        extents = declared_extents(source.text, name)
+        extents = declared_extents(source.text, name, source.entry)
         if len(extents) == 1 and math.isqrt(extents[0]) ** 2 == extents[0]:
             extents = (math.isqrt(extents[0]),) * 2
         if len(extents) == 2 and min(extents) > 1:

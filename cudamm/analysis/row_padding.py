@@ -1,7 +1,8 @@
-"""Find how much longer the rows of a tile in shared memory have to be, so that no bank conflict is left."""
+"""Find a row length of a tile in shared memory, or columns of its threads, that avoid bank conflicts."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,7 +30,7 @@ class RowPadding:
     """A number of further elements in each row.
 
     Attributes:
-        elements: the number.
+        elements: the number; negative if the rows have too many.
         is_free: no bank conflict is left.
     """
 
@@ -38,41 +39,96 @@ class RowPadding:
 
 
 def row_padding(
-    array: str, shape: ArrayShape, observation: Observation, *, by_vectors: bool
+    access: Access, shape: ArrayShape, observation: Observation, *, by_vectors: bool, has: int = 0
 ) -> RowPadding | None:
     """Return the fewest further elements in a row that leave the least bank conflicts; None if none helps.
 
     All accesses to the array are looked at, as far as the first warp's requests were recorded.
 
     Args:
+        access: the access that has the conflict, which has to become smaller.
         shape: rows and columns of the array.
         by_vectors: the rows have to begin at multiples of 16 bytes.
+        has: number of elements of padding that the rows have already.
     """
-    sites = {a.site: a for a in observation.accesses if a.array == array and a.space == "shared"}
-    requests: dict[int, list[list[int]]] = {site: [] for site in sites}
-    for request in observation.requests:
-        if request.site in requests and len(requests[request.site]) < MOST_REQUESTS:
-            requests[request.site].append(list(request.offsets.values()))
+    sites = {a.site: a for a in observation.accesses if a.array == access.array and a.space == "shared"}
+    requests = {site: _offsets(site, observation) for site in sites}
     row_bytes = shape.row_bytes
 
-    def surplus(further_bytes: int) -> int:
-        """Return the wavefronts beyond the fewest possible, if rows have so many further bytes."""
+    def surplus_of(site: int, further_bytes: int) -> int:
+        """Return the wavefronts of an access beyond the fewest possible, with so many further bytes a row."""
         count = 0
-        for site, all_offsets in requests.items():
-            if _is_merged(sites[site]) and further_bytes and further_bytes % VECTOR_BYTES == 0:
-                continue
-            for offsets in all_offsets:
-                moved = [offset + offset // row_bytes * further_bytes for offset in offsets]
-                count += _wavefronts(moved, sites[site]) - len(_in_groups(moved, sites[site]))
+        for offsets in requests[site]:
+            moved = [offset + offset // row_bytes * further_bytes for offset in offsets]
+            count += _wavefronts(moved, sites[site]) - len(_in_groups(moved, sites[site]))
         return count
 
+    def surplus(further_bytes: int) -> int:
+        """Return the wavefronts of all accesses beyond the fewest possible, apart from merged ones."""
+        keeps_vectors = further_bytes > 0 and further_bytes % VECTOR_BYTES == 0
+        return sum(
+            surplus_of(site, further_bytes)
+            for site in sites
+            if not (keeps_vectors and _is_merged(sites[site]))
+        )
+
+    def lessens(further_bytes: int) -> bool:
+        before, after = (surplus_of(access.site, further) for further in (0, further_bytes))
+        return before > 0 and before >= LEAST_GAIN * after
+
     step = VECTOR_BYTES if by_vectors else shape.element_bytes
-    tried = {n: surplus(n) for n in range(step, MOST_BYTES + 1, step)}
+    lengths = list(range(step, MOST_BYTES + 1, step))
+    without = -has * shape.element_bytes
+    if (
+        -MOST_BYTES <= without < 0
+        and without % step == 0
+        and _fits(access.array, shape, without, observation)
+    ):
+        lengths.append(without)
+    tried = {n: surplus(n) for n in lengths if lessens(n)}
     best = min(tried, key=lambda n: (tried[n], n), default=0)
-    conflicts = surplus(0)
-    if not best or not conflicts or conflicts < LEAST_GAIN * tried[best]:
+    if not best or surplus(0) < LEAST_GAIN * tried[best]:
         return None
     return RowPadding(best // shape.element_bytes, not tried[best])
+
+
+def elements_side_by_side(access: Access, shape: ArrayShape, observation: Observation) -> int | None:
+    """Return how many elements of one row each thread has side by side, if that causes a bank conflict.
+
+    Returns:
+        None if a request of the access shows another cause, or none was recorded.
+    """
+    requests = _offsets(access.site, observation)
+    steps: set[int] = set()
+    for offsets in requests:
+        if len({offset // shape.row_bytes for offset in offsets}) > 1:
+            return None
+        different = sorted(set(offsets))
+        steps |= {after - before for before, after in itertools.pairwise(different)}
+    count = steps.pop() // shape.element_bytes if len(steps) == 1 else 0
+    if count < 2 or shape.extents[-1] % count or access.size_bytes != shape.element_bytes:
+        return None
+    positions = {offset // shape.element_bytes % count for offsets in requests for offset in offsets}
+    return count if len(positions) == count else None
+
+
+def _offsets(site: int, observation: Observation) -> list[list[int]]:
+    """Return the offsets of each of the first recorded requests of an access."""
+    found = (list(request.offsets.values()) for request in observation.requests if request.site == site)
+    return list(itertools.islice(found, MOST_REQUESTS))
+
+
+def _fits(array: str, shape: ArrayShape, further_bytes: int, observation: Observation) -> bool:
+    """Return whether no access reaches the end of a row that is cut off, as far as accesses were recorded."""
+    sizes = {a.site: a.size_bytes for a in observation.accesses if a.array == array and a.space == "shared"}
+    row_bytes = shape.row_bytes
+    last = max((reach.end for reach in observation.reaches if reach.array == array), default=0)
+    return 0 < last <= shape.elements * shape.element_bytes + further_bytes and all(
+        offset % row_bytes + sizes[request.site] <= row_bytes + further_bytes
+        for request in observation.requests
+        if request.site in sizes
+        for offset in request.offsets.values()
+    )
 
 
 def _is_merged(access: Access) -> bool:

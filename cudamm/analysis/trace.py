@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from cudamm.analysis.storing_blocks import linear_index, storing_extents
 from cudamm.benchmark.result import Status
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import Executable, compile_to_observe
@@ -54,6 +55,9 @@ BASELINE = "naive"
 
 DEFAULT_BLOCKS = 8
 """Number of blocks that are traced unless another is asked for."""
+
+BEYOND = 2
+"""Number of blocks that are traced of each class of blocks that store nothing."""
 
 OBSERVED_SLOWDOWN = 10.0
 """How many times slower a kernel is while its accesses are recorded, at most."""
@@ -116,11 +120,13 @@ class BlockClass:
         name: part of the grid that contains the blocks.
         blocks: number of blocks.
         traced: linear indices of the blocks that are traced.
+        stores: whether the blocks are among those that store something.
     """
 
     name: str
     blocks: int
     traced: tuple[int, ...]
+    stores: bool = True
 
 
 @dataclass(frozen=True)
@@ -396,41 +402,64 @@ def _quotient(numerator: float, denominator: float) -> float | None:
     return numerator / denominator if denominator else None
 
 
-def block_classes(grid: Extents, limit: int | None) -> list[BlockClass]:
+def block_classes(grid: Extents, limit: int | None, storing: Extents | None = None) -> list[BlockClass]:
     """Divide a grid's blocks into classes and choose the blocks of each class to be traced.
 
     The last block of each axis may reach past the edge of the matrices. All other blocks of an axis are
     assumed to be alike. So a grid in x and y has four classes: its interior, its last column, its last row
-    and the corner.
+    and the corner. Blocks beyond those that store are in classes of their own.
 
     Args:
         limit: number of blocks to trace, divided evenly among the classes, at least one in each; None: all.
+            Of each class of blocks that store nothing, `BEYOND` more are traced.
+        storing: number of blocks along each axis that store something; None: all.
     """
-    axes = [
-        [(0, range(extent - 1)), (1, range(extent - 1, extent))] if extent > 1 else [(0, range(extent))]
-        for extent in grid
-    ]
+    axes = []
+    for extent, count in zip(grid, storing or grid, strict=True):
+        halves = [(0, range(count - 1)), (1, range(count - 1, count))] if count > 1 else [(0, range(count))]
+        axes.append(halves + [(2, range(count, extent))] * (count < extent))
     parts = [(tuple(h[0] for h in halves), [h[1] for h in halves]) for halves in itertools.product(*axes)]
+
+    def traced(flags: Sequence[int], ranges: Sequence[range], share: int) -> BlockClass:
+        indices = sorted(linear_index(grid, *block) for block in _spread(ranges, share))
+        return BlockClass(_class_name(flags), math.prod(map(len, ranges)), tuple(indices), 2 not in flags)
+
     # The smallest class comes first; the larger ones share the blocks that it does not use.
-    parts.sort(key=lambda part: sum(part[0]), reverse=True)
+    of_stores = sorted(
+        (part for part in parts if 2 not in part[0]), key=lambda part: sum(part[0]), reverse=True
+    )
     budget = math.inf if limit is None else limit
     classes: list[BlockClass] = []
-    for remaining_classes, (flags, ranges) in zip(range(len(parts), 0, -1), parts, strict=True):
+    for remaining_classes, (flags, ranges) in zip(range(len(of_stores), 0, -1), of_stores, strict=True):
         blocks = math.prod(map(len, ranges))
         share = blocks if budget == math.inf else min(blocks, max(1, int(budget) // remaining_classes))
         budget -= share
-        indices = sorted(x + grid[0] * (y + grid[1] * z) for x, y, z in _spread(ranges, share))
-        classes.append(BlockClass(_class_name(flags), blocks, tuple(indices)))
-    return classes[::-1]
+        classes.append(traced(flags, ranges, share))
+    beyond = [
+        traced(flags, ranges, blocks if limit is None else min(blocks, BEYOND))
+        for flags, ranges in parts
+        if 2 in flags and (blocks := math.prod(map(len, ranges)))
+    ]
+    return classes[::-1] + beyond
 
 
 def _class_name(flags: Sequence[int]) -> str:
-    last_column, last_row, last_layer = flags
-    name = _IN_PLANE[last_column, last_row]
-    return f"{name} of the last layer" if last_layer else name
+    of_column, of_row, of_layer = flags
+    name = _IN_PLANE[of_column, of_row]
+    return name + ("", " of the last layer", " beyond the last layer")[of_layer]
 
 
-_IN_PLANE = {(0, 0): "interior", (1, 0): "last column", (0, 1): "last row", (1, 1): "corner"}
+_IN_PLANE = {
+    (0, 0): "interior",
+    (1, 0): "last column",
+    (0, 1): "last row",
+    (1, 1): "corner",
+    (2, 0): "beyond the last column",
+    (2, 1): "last row, beyond the last column",
+    (0, 2): "beyond the last row",
+    (1, 2): "last column, beyond the last row",
+    (2, 2): "beyond the corner",
+}
 
 
 def _spread(ranges: Sequence[range], count: int) -> set[tuple[int, int, int]]:
@@ -573,30 +602,12 @@ def _traced(
 
 
 def _observed(result: TraceResult, case: Case, launch: Launch, settings: Settings) -> TraceResult:
-    a, b = padded(launch, *case.problem.inputs)
-    classes = block_classes(launch.grid, settings.blocks)
-    observations: list[tuple[Fraction, Observation]] = []
-    every_warp = settings.blocks is None
-
-    def observe_class(block_class: BlockClass) -> Observation:
-        return observe(
-            case.program,
-            launch,
-            a,
-            b,
-            blocks=block_class.traced,
-            every_warp=every_warp,
-            timeout_s=settings.timeout_s,
-        )
-
-    # A class may be one block, and then runs on one core: classes are observed in parallel.
-    with contextlib.closing(_in_parallel(observe_class, classes)) as observed:
-        for block_class, observation in zip(classes, observed, strict=True):
-            if observation.ended:
-                raise KernelError(observation.ended)
-            traced_warps, warps = observation.warps
-            share = Fraction(block_class.blocks, len(block_class.traced))
-            observations.append((share * Fraction(warps, traced_warps or 1), observation))
+    classes, observed, _ = observed_classes(case, launch, settings)
+    observations = []
+    for block_class, observation in zip(classes, observed, strict=True):
+        traced_warps, warps = observation.warps
+        share = Fraction(block_class.blocks, len(block_class.traced))
+        observations.append((share * Fraction(warps, traced_warps or 1), observation))
     accesses = combined(observations)
     wide_lines: frozenset[int] | None = None
     why_as_written = ""
@@ -617,6 +628,59 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
         why_as_written=why_as_written,
         watched=None if settings.warp is None else _watched(case, launch, settings),
     )
+
+
+def observed_classes(
+    case: Case, launch: Launch, settings: Settings
+) -> tuple[list[BlockClass], list[Observation], Extents]:
+    """Divide the blocks of a launch into classes, and observe the chosen blocks of each.
+
+    If the last blocks of an axis store nothing, the last one that stores is searched for.
+
+    Returns:
+        The classes, their observations, and the number of blocks along each axis that store something: the
+        whole grid if that is not certain.
+
+    Raises:
+        KernelError, NoDeviceError: as for `observe`.
+    """
+    a, b = padded(launch, *case.problem.inputs)
+
+    def observed(blocks: Sequence[int]) -> Observation:
+        observation = observe(
+            case.program,
+            launch,
+            a,
+            b,
+            blocks=blocks,
+            every_warp=settings.blocks is None,
+            timeout_s=settings.timeout_s,
+        )
+        if observation.ended:
+            raise KernelError(observation.ended)
+        return observation
+
+    def observed_all(classes: Sequence[BlockClass]) -> list[Observation]:
+        # A class may be one block, and then runs on one core: classes are observed in parallel.
+        with contextlib.closing(_in_parallel(lambda c: observed(c.traced), classes)) as observations:
+            return list(observations)
+
+    classes = block_classes(launch.grid, settings.blocks)
+    observations = observed_all(classes)
+    if settings.blocks is None or all(observation.storing for observation in observations):
+        return classes, observations, launch.grid
+    extents = storing_extents(launch.grid, lambda blocks: observed(blocks).storing)
+    if extents == launch.grid:
+        return classes, observations, launch.grid
+    by_storing = block_classes(launch.grid, settings.blocks, extents)
+    observations_by_storing = observed_all(by_storing)
+    is_rectangle = all(
+        len(observation.storing) == (len(block_class.traced) if block_class.stores else 0)
+        for block_class, observation in zip(by_storing, observations_by_storing, strict=True)
+    )
+    if is_rectangle:
+        return by_storing, observations_by_storing, extents
+    return classes, observations, launch.grid
 
 
 def combined(parts: Sequence[tuple[Fraction, Observation]]) -> tuple[Access, ...]:

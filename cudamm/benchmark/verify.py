@@ -28,7 +28,7 @@ from cudamm.execution.executor_group import device_threads
 from cudamm.execution.prepare import Progress, case_at, in_turn, prepare
 from cudamm.execution.shared_cases import SharedCases
 from cudamm.execution.usual_causes import OF_LAUNCH, WITHOUT_LINE
-from cudamm.execution.where_right import where_right
+from cudamm.execution.where_right import RightSizes, where_right, without_faults
 from cudamm.execution.worker_executor import SMALL_WORK, TIMEOUT_S
 from cudamm.kernels.chosen_cases import remarks_on_scale
 from cudamm.kernels.launch_plan import plan
@@ -91,8 +91,10 @@ def verify_all(
         for case, verdict in verification.right_in_part() if watches else ():
             if look_again is not None and (cause := look_again(case, verdict)):
                 yield verification.failed(case, verdict, cause)
-        for (case, _), text in threads.share(verification.partly_wrong(), _where_right):
-            yield verification.updated(case, right_where=text)
+        for (case, _), sizes in threads.share(verification.partly_wrong(), _where_right):
+            right = _watched(case, sizes, look_again)
+            if right is not None:
+                yield verification.updated(case, right_where=str(right))
     if look_again is None:
         return
     explained: set[Variant] = set()
@@ -333,7 +335,7 @@ def estimate_of(
 
 @dataclass(frozen=True)
 class _FindWhereRight:
-    """Work for `Executor.carry_out`: find the sizes at which a kernel is right, in words.
+    """Work for `Executor.carry_out`: find the sizes at which a kernel is right.
 
     Attributes:
         known: shapes at which it was run, and whether it was right.
@@ -341,16 +343,31 @@ class _FindWhereRight:
 
     known: Mapping[Shape, bool]
 
-    def __call__(self, executor: LocalExecutor, cases: Iterable[Case], report: Report) -> Iterator[str]:
+    def __call__(
+        self, executor: LocalExecutor, cases: Iterable[Case], report: Report
+    ) -> Iterator[RightSizes | None]:
         for case in cases:
-            found = where_right(executor, case, self.known)
-            yield str(found) if found is not None else ""
+            yield where_right(executor, case, self.known)
 
 
-def _where_right(executor: Executor, wrong: tuple[Case, Mapping[Shape, bool]]) -> Iterator[str]:
+def _where_right(executor: Executor, wrong: tuple[Case, Mapping[Shape, bool]]) -> Iterator[RightSizes]:
     """Yield the sizes at which a kernel is right, if there are any."""
     case, known = wrong
     yield from filter(None, executor.carry_out(_FindWhereRight(known), [case], _ignore))
+
+
+def _watched(case: Case, found: RightSizes, look_again: LookAgain | None) -> RightSizes | None:
+    """Return the sizes at which a kernel is right, and has no fault either if it can be watched."""
+    if look_again is None:
+        return found
+
+    def has_fault(shape: Shape) -> bool:
+        try:
+            return bool(look_again(case_at(case, shape), Verdict(True)))
+        except (KernelError, UsageError):
+            return True
+
+    return without_faults(found, has_fault)
 
 
 class _Verification:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudamm.errors import NoDeviceError
-from cudamm.kernels.method import LaunchRemark
+from cudamm.kernels.method import NOT_TRIED, LaunchRemark
 
 if TYPE_CHECKING:
     from cudamm.kernels.chosen_cases import Cases
@@ -58,12 +58,13 @@ def print_remarks(remarks: Sequence[str], quiet: bool) -> None:
     """Print remarks on standard error, unless `quiet`.
 
     A terminal shows the launch of a file's kernel once, until the launch changes: every command finds it.
+    What is not tried is said each time.
     """
     from cudamm.output.console import messages
 
     console = messages()
     for remark in () if quiet else remarks:
-        if isinstance(remark, LaunchRemark) and console.file.isatty():
+        if isinstance(remark, LaunchRemark) and NOT_TRIED not in remark and console.file.isatty():
             if not _is_new(remark):
                 continue
             remark += " (shown once; --save-launch keeps it in a file)"

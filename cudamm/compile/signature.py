@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cudamm.compile.program import Program
-from cudamm.errors import UsageError
+from cudamm.errors import KernelError, UsageError
 from cudamm.kernels.array_file import FileArray
 from cudamm.kernels.launch_plan import Argument, Launch, PlainArgument, Scratch, StructValue, TensorMap
 from cudamm.kernels.parameter_types import (
@@ -116,11 +116,12 @@ def check_arguments(program: Program, launch: Launch) -> None:
 
     Raises:
         UsageError: the number of arguments or the type of one does not match, or a value exceeds the range of
-            its type; the block has more threads than the kernel allows, or no dynamic shared memory.
+            its type; the block has no dynamic shared memory.
+        KernelError: the block has more threads than the kernel allows.
     """
     method = program.method
     if method.is_kernel:
-        _check_block(program, launch)
+        check_block(program, launch)
     formats = each_format(parameter_formats(program.text, program.entry, program.element))
     given = ", ".join(method.arguments)
     if len(formats) != len(launch.arguments):
@@ -195,15 +196,20 @@ def _check_value(name: str, letter: str, value: Argument, text: str, given: str,
         )
 
 
-def _check_block(program: Program, launch: Launch) -> None:
-    """Raise UsageError if `__launch_bounds__` or the dynamic shared memory do not fit the launch."""
+def check_block(program: Program, launch: Launch) -> None:
+    """Check the block of a launch of a kernel.
+
+    Raises:
+        UsageError: the kernel has dynamic shared memory, and the launch gives it 0 bytes.
+        KernelError: the block has more threads than the kernel allows by its `__launch_bounds__`.
+    """
     method, text = program.method, program.text
     most = launch_bound(text, program.entry) if "__launch_bounds__" in text else None
     if most is not None and launch.threads_per_block > most:
         block = " x ".join(map(str, launch.block))
-        raise UsageError(
-            f"{method.entry} allows {most} threads in a block by its __launch_bounds__, and a block of "
-            f"{block} has {launch.threads_per_block}: a GPU refuses that launch"
+        raise KernelError(
+            f"cannot be launched: {method.entry} allows {most} threads in a block by its __launch_bounds__, "
+            f"and a block of {block} has {launch.threads_per_block}; launch at most {most} threads"
         )
     if launch.shared_bytes == 0 and dynamic_arrays_in(text):
         names = dynamic_arrays_in(device_code(text, program.entry))

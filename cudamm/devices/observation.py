@@ -206,6 +206,7 @@ class Observation:
         shared: the kernel's shared variables.
         reaches: the bytes of shared variables that each access touched.
         ended: the reason why the launch did not finish; empty if it finished.
+        accessing, storing: those of `blocks` that access global memory, and those that store there.
         reads_of_output: reads of elements of C before the kernel wrote them, if C was set before the launch.
     """
 
@@ -218,3 +219,5 @@ class Observation:
     ended: str = ""
     reads_of_output: tuple[Fault, ...] = ()
     reaches: tuple[Reach, ...] = ()
+    accessing: frozenset[int] = frozenset()
+    storing: frozenset[int] = frozenset()

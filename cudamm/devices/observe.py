@@ -334,14 +334,14 @@ def _observation(
     requests: list[Request] = []
     faults: list[Fault] = []
     reaches: list[Reach] = []
-    blocks: list[int] = []
+    reached_by: dict[int, int] = {}  # by block: 0 nothing in global memory, 1 loads only, 2 stores
     traced_warps = all_warps = 0
     crashed_at = Place("", 0)
     for row in rows:
         if row[0] == "warps":
             traced_warps, all_warps = int(row[1]), int(row[2])
         elif row[0] == "block":
-            blocks.append(int(row[1]))
+            reached_by[int(row[1])] = int(row[2])
         elif row[0] == "site":
             place = place_of[int(row[1])]
             access = _access(sites[int(row[1])], place.line, program.line_text(place.line, place.file), row)
@@ -367,13 +367,15 @@ def _observation(
     shared = tuple(SharedArray(name, size) for name, size in sizes.items())
     return Observation(
         accesses=tuple(accesses),
-        blocks=tuple(blocks),
+        blocks=tuple(reached_by),
         warps=(traced_warps, all_warps),
         requests=tuple(requests),
         faults=tuple(faults),
         shared=shared,
         ended=ended,
         reaches=tuple(reaches),
+        accessing=frozenset(block for block, reached in reached_by.items() if reached > 0),
+        storing=frozenset(block for block, reached in reached_by.items() if reached > 1),
     )
 
 

@@ -169,13 +169,15 @@ def _explained(
     described = describe_wrong(product, problem, variant, wrong, unwritten & (not adds))
     cause = adds
     if is_product and not adds:
-        rounds_down = any("//" in str(blocks) for blocks in variant.method.grid)
+        x_down, y_down = ("//" in str(blocks) for blocks in (*variant.method.grid, "")[:2])
         cause = _cause(
-            run, problem, wrong, unwritten, depends_on_order, emulated=emulated, rounds_down=rounds_down
+            run, problem, wrong, unwritten, depends_on_order, emulated=emulated, rounds_down=(x_down, y_down)
         )
     if not is_product:
         cause = other_factors(product, problem)
-    used = "" if cause or depends_on_order or not is_product else terms_used(run, problem, _first(wrong))
+    # What is in other memory differs between the launches that tell which terms are used.
+    is_known = bool(cause) or depends_on_order or not is_product or "read from" in described
+    used = "" if is_known else terms_used(run, problem, _first(wrong))
     if is_product and not (cause or used or unwritten.any()):
         cause = lower_precision_of(product, problem, variant.method)
     reason = "; ".join(filter(None, (described, used)))
@@ -237,7 +239,7 @@ def _cause(
     depends_on_order: bool,
     *,
     emulated: bool,
-    rounds_down: bool,
+    rounds_down: tuple[bool, bool],
 ) -> str:
     """Return the mistake that explains every wrong element; empty if none is known.
 
@@ -245,7 +247,7 @@ def _cause(
 
     Args:
         emulated: the CPU device runs the kernel, which may be launched with another grid.
-        rounds_down: the launch rounds the number of blocks down.
+        rounds_down: the launch rounds the number of blocks along x, and along y, down.
     """
     if unwritten.any() and not depends_on_order:
         part = unwritten_part(

@@ -146,7 +146,7 @@ def unwritten_part(
     *,
     rest_is_right: bool,
     is_right_with: Callable[[tuple[int, int], tuple[int, int]], bool | None],
-    rounds_down: bool = False,
+    rounds_down: tuple[bool, bool] = (False, False),
 ) -> str:
     """Return what is known of a regular part of C that no thread writes, and why if a launch proves it.
 
@@ -155,7 +155,7 @@ def unwritten_part(
         rest_is_right: the elements that were written are right.
         is_right_with: returns whether the product is right with another grid and another block, of which x
             and y are given; None if this may not be tried.
-        rounds_down: the launch rounds the number of blocks down.
+        rounds_down: the launch rounds the number of blocks along x, and along y, down.
     """
     rows: Mask = np.asarray(written.any(axis=1))
     columns: Mask = np.asarray(written.any(axis=0))
@@ -167,7 +167,9 @@ def unwritten_part(
             return ""
         shape = len(rows), len(columns)
         uncovered = _uncovered(run.plan, shape, (last_row, last_column), is_right_with)
-        if rounds_down and uncovered.startswith(FEW_BLOCKS):
+        lacking = last_column < shape[1], last_row < shape[0]
+        are_rounded = all(down for down, lacks in zip(rounds_down, lacking, strict=True) if lacks)
+        if are_rounded and uncovered.startswith(FEW_BLOCKS):
             uncovered += " (their number rounded down; it has to be rounded up)"
         return uncovered
     in_tile = _period(rows), _period(columns)

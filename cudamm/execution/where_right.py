@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from cudamm.errors import DeviceLostError, HangError, KernelError, UsageError
 from cudamm.execution.case import Case
@@ -123,6 +123,21 @@ def where_right(executor: LocalExecutor, case: Case, known: Mapping[Shape, bool]
     if own is None or not known.get(Shape(*own)) or (found is not None and found.holds(Shape(*own))):
         return found
     return RightSizes(_NONE_EQUAL, (1, 1, 1), own, is_only_own=True)
+
+
+def without_faults(right: RightSizes, has_fault: Callable[[Shape], bool]) -> RightSizes | None:
+    """Return the sizes, or else multiples of whole tiles, at which a kernel has no fault either.
+
+    A product may be right although the kernel reads past the end of a matrix. Faults are looked for at the
+    smallest of the sizes, where they are likeliest.
+
+    Args:
+        has_fault: runs the kernel at a shape, and watches its accesses.
+    """
+    if right.is_only_own:
+        return right
+    whole = dataclasses.replace(right, steps=(max(right.steps),) * len(right.steps))
+    return next((sizes for sizes in (right, whole) if not has_fault(sizes.shape((1, 1, 1)))), None)
 
 
 class _Search:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cudamm.errors import MissingLaunchError, UsageError
 from cudamm.kernels.launching_file import sources_with_launch
-from cudamm.kernels.method import SIZE_NAMES, LaunchRemark, Parameter
+from cudamm.kernels.method import NOT_TRIED, SIZE_NAMES, LaunchRemark, Parameter
 from cudamm.kernels.saved_launch import saved_launches, saved_path
 from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import function_of, kernels_in, without_comments
@@ -186,7 +186,7 @@ def _found(
         notes.append(f"{' and '.join(launch.others[:_MOST_NAMED])} {verb} it too")
     if launch and launch.instances and "entry" in others:
         untried = launch.instances[:_MOST_NAMED]
-        verb = "are not tried: name one" if len(untried) > 1 else "is not tried: name it"
+        verb = f"are {NOT_TRIED} one" if len(untried) > 1 else f"is {NOT_TRIED} it"
         notes.append(f"{' and '.join(untried)} {verb} with --entry")
     note = f" ({'; '.join(notes)})" if notes else ""
     remark = f"{file} launches {kernel}{note} as {as_options(others)}" if others else ""

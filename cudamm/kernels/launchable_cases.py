@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cudamm.errors import RequirementError, UsageError
+from cudamm.errors import KernelError, RequirementError, UsageError
 from cudamm.kernels.best_method import BEST
 from cudamm.kernels.chosen_cases import Cases
 from cudamm.kernels.launch_plan import Limits, check, plan
@@ -51,8 +51,8 @@ def _why_not_launched(variant: Variant, problem: Problem, limits: Sequence[Limit
         if not found:
             try:
                 launch = plan(variant, problem.shape, problem.element)
-            except UsageError:
-                return ""  # the shape is the reason, not the device
+            except (UsageError, KernelError):
+                return ""  # the shape or the values are the reason, not the device
             try:
                 check(variant, launch, device)
             except UsageError as error:

@@ -28,6 +28,10 @@ Execution = Literal["gpu", "native", "emulated"]
 """The place of a run: a GPU, the host itself, or the CPU device, whose times are not those of a GPU."""
 
 
+NOT_TRIED = "not tried: name"
+"""What a remark on a launch says of the instances of a template that are left out."""
+
+
 class LaunchRemark(str):
     """A remark that says how a user's kernel is launched: a terminal shows it once for each launch."""
 

@@ -33,7 +33,7 @@ class SampledProduct:
 def sampled_product(problem: Problem, product: Matrix, rows: Matrix, columns: Matrix) -> SampledProduct:
     """Return the elements of a problem's product in some rows and columns, with sums computed on the host."""
     a, b, element = problem.inputs[0][rows], problem.inputs[1][:, columns], problem.element
-    with np.errstate(invalid="ignore"):  # a signalling NaN, which a kernel reads beyond its arrays
+    with np.errstate(invalid="ignore"):  # a wrong kernel may store the bits of a signalling nan
         elements = product[np.ix_(rows, columns)].astype(np.float64)
     of_sums = element.of_sums.dtype
     squares = sum_of_squared_terms(a.astype(of_sums, copy=False), b.astype(of_sums, copy=False))

@@ -14,6 +14,7 @@ from cudamm.source.expression import MOST_THREADS
 
 if TYPE_CHECKING:
     from cudamm.kernels.launch_plan import Launch
+    from cudamm.kernels.method import Method
     from cudamm.kernels.variant import Variant
 
 VERIFIED_SIZES = ("17x31x13", "33x65x129", "100x1x50", "127x128x1", "64x64x64", "96x128x64", "1x1x1")
@@ -142,13 +143,18 @@ def not_verified(variants: Iterable[Variant], verified: Collection[tuple[int, ..
             program has one of these sizes gets no remark.
     """
     remarks = []
-    for method, variant in {variant.method: variant for variant in variants}.items():
+    variants_of: dict[Method, list[Variant]] = {}
+    for variant in variants:
+        variants_of.setdefault(variant.method, []).append(variant)
+    for method, its_variants in variants_of.items():
         own, file = method.program_size, method.path.name
         if method.builtin or method.runs_on_host or own in verified:
             continue
         size = " x ".join(map(str, own or ()))
-        reason = _why_not_launched(variant, own) if own is not None else ""
-        if reason:
+        # Of several values of a constant, some may give too large a block.
+        reasons = [_why_not_launched(variant, own) for variant in its_variants] if own is not None else [""]
+        if all(reasons):
+            reason = reasons[0]
             remarks.append(f"{file} at its program's own size, {size}: {reason}.")
         elif verified:
             at = ", ".join("x".join(map(str, shape)) for shape in verified)

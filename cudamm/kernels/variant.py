@@ -168,7 +168,8 @@ class Variant:
     def rounded_up(self, extents: Sequence[Expression], what: str = "their number") -> str:
         """Return how to round numbers of blocks up: as C++ if the launch is in host code."""
         quotients = (
-            re.search(rf"\b({_SIZES}) // (\w+|\([^()]*\))", extent.text)
+            re.search(r"\bceil\(([MNK]) / (\w+)\) // (\w+)", extent.text)  # (N + 15) / 16 / 4
+            or re.search(rf"\b({_SIZES}) // (\w+|\([^()]*\))", extent.text)
             or re.fullmatch(r"[^MNK]*\b([MNK])\b[^MNK]* // (\w+)\)*", extent.text)  # (N + 7) // 16
             for extent in extents
         )
@@ -177,15 +178,19 @@ class Variant:
             return "each number must be at least 1"
         is_of_host_code = "grid" in dict(self.method.found_fields)
 
-        def up(size: str, tile: str) -> str:
-            if not is_of_host_code:
-                return f"ceil({size} / {tile})"
+        def up(size: str, *tiles: str) -> str:
             sign = "//" if self.method.path.suffix == ".py" else "/"
-            return f"({size} + {int(tile) - 1 if tile.isdigit() else f'{tile} - 1'}) {sign} {tile}"
+            text = size
+            for tile in tiles:
+                if is_of_host_code:
+                    text = f"({text} + {int(tile) - 1 if tile.isdigit() else f'{tile} - 1'}) {sign} {tile}"
+                else:
+                    text = f"ceil({text} / {tile})"
+            return text
 
         text = f"round {what} up: " + ", ".join(itertools.starmap(up, found))
         if is_of_host_code and re.search(r"\bceilf?\(", without_comments(self.method.source)):
-            size, tile = found[0]
+            size, tile, *_ = found[0]
             text += f"; C++ rounds {size} / {tile} down before ceil({size} / {tile}) sees it"
         return self.method.with_own_sizes(text) if is_of_host_code else text
 

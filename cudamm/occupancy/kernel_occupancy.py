@@ -30,14 +30,19 @@ class Planned:
 
     Attributes:
         launch: None if the header's expressions cannot be evaluated for the problem.
-        impossible: why the case cannot be launched; empty if it can.
+        failure: the error that a launch of the case raises; None if it can be launched.
     """
 
     variant: Variant
     problem: Problem
     program: Program
     launch: Launch | None
-    impossible: str
+    failure: UsageError | KernelError | None = None
+
+    @property
+    def impossible(self) -> str:
+        """Why the case cannot be launched; empty if it can."""
+        return str(self.failure or "")
 
 
 def occupancy_of_kernels(
@@ -51,15 +56,17 @@ def occupancy_of_kernels(
 
     Raises:
         UsageError: no case can be launched, or a user's kernel compiles in no variant.
+        KernelError: the same, if the program itself gives the launch.
         NoDeviceError: there is no nvcc, or nvcc cannot compile for an architecture.
     """
     planned = {
         architecture: [plan_for(architecture, *case, fmad) for case in cases]
         for architecture in architectures
     }
-    reasons = [case.impossible for planned_cases in planned.values() for case in planned_cases]
-    if all(reasons):
-        raise UsageError(reasons[0])
+    failures = [case.failure for planned_cases in planned.values() for case in planned_cases]
+    if all(failures):
+        first = failures[0]
+        raise first if isinstance(first, KernelError) else UsageError(str(first))
     compiled = compile_for_all(planned, progress)
     for architecture, planned_cases in planned.items():
         yield from results_of(architecture, planned_cases, compiled[architecture], carveout_percent)
@@ -72,9 +79,9 @@ def plan_for(architecture: Architecture, variant: Variant, problem: Problem, fma
     try:
         launch = plan(variant, problem.shape, problem.element)
         check(variant, launch, limits_of(architecture))
-    except UsageError as error:
-        return Planned(variant, problem, source, launch, str(error))
-    return Planned(variant, problem, source, launch, "")
+    except (UsageError, KernelError) as error:
+        return Planned(variant, problem, source, launch, error)
+    return Planned(variant, problem, source, launch)
 
 
 def compile_for_all(

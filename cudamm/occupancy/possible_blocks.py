@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from cudamm.errors import KernelError, UsageError
+from cudamm.errors import UsageError
 from cudamm.kernels.architecture import WARP_THREADS, Architecture
 from cudamm.kernels.launch_plan import Extents
 from cudamm.kernels.method import Method, Parameter
@@ -37,16 +37,28 @@ def steps_of_block_size(
 
     If one parameter or constant of the file gives the block, the kernel is compiled with its other values,
     because they change registers and shared memory too. If several do, none is proposed: they are the tiles
-    of the kernel. A block that the file fixes keeps its form, and the kernel its registers and shared memory.
+    of the kernel. None is proposed either if the launch of a user's kernel has the value as a number too, as
+    `N / 32` beside a block of TILE threads: another value does not change that number. A block that the file
+    fixes keeps its form, and the kernel its registers and shared memory.
     """
     case = _with_constants(case[0]), case[1]
     variant, _ = case
     names = _names_in_block(variant.method) & variant.params.keys()
     if len(names) == 1:
-        return nearest(_with_other_values(architecture, case, names.pop(), fmad, carveout_percent), result)
+        name = names.pop()
+        if _has_number_instead(variant, name):
+            return ()
+        return nearest(_with_other_values(architecture, case, name, fmad, carveout_percent), result)
     if names:
         return ()
     return nearest(_of_fixed_block(architecture, case, result, fmad, carveout_percent), result)
+
+
+def _has_number_instead(variant: Variant, name: str) -> bool:
+    """Return whether a user's launch has the value of a constant as a number too."""
+    extents = (*variant.method.threads, *variant.method.grid)
+    value = re.compile(rf"(?<![\w.]){variant.params[name]}(?![\w.])")
+    return not variant.method.builtin and any(value.search(str(extent)) for extent in extents)
 
 
 def _names_in_block(method: Method) -> set[str]:
@@ -101,10 +113,7 @@ def _with_other_values(
         for value in values
         if value != variant.params[name]
     ]
-    planned = []
-    for other in others:
-        with contextlib.suppress(KernelError):  # the block is too large
-            planned.append(plan_for(architecture, other, problem, fmad))
+    planned = [plan_for(architecture, other, problem, fmad) for other in others]
     launchable = [plan for plan in planned if not plan.impossible]
     try:
         compiled = compile_for_all({architecture: launchable}, lambda *_: None)

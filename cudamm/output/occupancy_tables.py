@@ -40,6 +40,11 @@ def _number(name: str) -> Cell:
     return cell
 
 
+def _of_launch(name: str) -> Cell:
+    """Return a cell that is empty if there is no launch."""
+    return lambda r: f"{getattr(r, name):,}" if getattr(r, name) else ""
+
+
 def _spills(result: OccupancyResult) -> str:
     used = result.resources
     return "" if used is None else f"{used.spill_store_bytes:,} / {used.spill_load_bytes:,}"
@@ -56,7 +61,7 @@ def _waves(result: OccupancyResult) -> str:
 # Each quantity: what a sheet calls it, what a row's column is called, the cell, and from which width of a
 # table on it is shown (0 always). An empty cell throughout leaves the quantity out.
 _QUANTITIES: tuple[tuple[str, str, Cell, int], ...] = (
-    ("threads per block", "threads", _number("threads_per_block"), 0),
+    ("threads per block", "threads", _of_launch("threads_per_block"), 0),
     ("registers per thread", "regs", _known("registers_per_thread"), 0),
     ("registers allocated per block", "regs\nblock", _known("allocated_registers_per_block"), 2),
     ("shared memory per block (bytes)", "shared\nbytes", _known("shared_bytes_per_block"), 1),
@@ -79,7 +84,7 @@ _QUANTITIES: tuple[tuple[str, str, Cell, int], ...] = (
     ("occupancy", "occu-\npancy", lambda r: f"{percent(r.occupancy)}", 0),
     ("occupancy of the device", "of the\ndevice", lambda r: f"{percent(r.device_occupancy)}", 1),
     ("limited by", "limited by", _limited_by, 0),
-    ("blocks in the grid", "grid\nblocks", _number("grid_blocks"), 2),
+    ("blocks in the grid", "grid\nblocks", _of_launch("grid_blocks"), 2),
     ("waves", "waves", _waves, 1),
 )
 

@@ -151,7 +151,12 @@ def remarks(results: Sequence[TraceResult]) -> list[str]:
 def _remarks(result: TraceResult) -> Iterator[str]:
     traced, blocks = result.blocks
     if traced < blocks:
-        of = "; ".join(f"{c.name} {len(c.traced):,} of {c.blocks:,}" for c in result.classes)
+        parts = [(c.name, len(c.traced), c.blocks) for c in result.classes if c.stores]
+        beyond = [c for c in result.classes if not c.stores]
+        if beyond:
+            counts = sum(len(c.traced) for c in beyond), sum(c.blocks for c in beyond)
+            parts.append(("blocks that store nothing", *counts))
+        of = "; ".join(f"{name} {count:,} of {number:,}" for name, count, number in parts)
         yield f"scaled from {traced} traced blocks to the grid's {blocks:,} ({of}); --all traces all blocks"
     warps, had = result.warps
     if warps < had:

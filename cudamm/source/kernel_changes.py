@@ -32,13 +32,14 @@ from cudamm.source.launch_roles import SMALLEST_SIZE
 from cudamm.source.missing_terms import Part, bounds_of, parts_of_index, with_parentheses
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
-from cudamm.source.register_tile_changes import (
-    exchanged_counters,
-    factors_of,
-    other_orders_of_elements,
-    wrong_counters,
+from cudamm.source.register_tile_changes import exchanged_counters, factors_of, other_orders_of_elements
+from cudamm.source.vector_changes import (
+    elements_of_members,
+    exchanged_elements,
+    exchanged_members,
+    missing_members,
+    wrong_members,
 )
-from cudamm.source.vector_changes import exchanged_elements, exchanged_members, missing_members, wrong_members
 
 SELECTED = "cudamm_selected_change"
 """Name of the variable with the number of the selected change, from 1; 0 selects the kernel as it is."""
@@ -306,14 +307,21 @@ def _is_enclosed(text: str) -> bool:
     return text.startswith("(") and text.endswith(")") and 0 not in depths[:-1]
 
 
+def template_values(text: str, entry: str) -> dict[str, str]:
+    """Return the template arguments of a kernel such as `gemm<float, 16>`, by the names of its parameters."""
+    definitions = map(function_of_node, all_of(parsed(text), "function_definition"))
+    kernel = next((f for f in definitions if f.name == function_of(entry) and f.is_kernel), None)
+    given = entry.partition("<")[2].rpartition(">")[0].split(",")
+    return dict(zip(template_parameters(kernel), map(str.strip, given), strict=False)) if kernel else {}
+
+
 def sums_per_thread(text: str, entry: str) -> dict[str, int]:
     """Return what may be the number of sums of a thread, each a number or a name, with its value."""
     definitions = map(function_of_node, all_of(parsed(text), "function_definition"))
     kernel = next((f for f in definitions if f.name == function_of(entry) and f.is_kernel), None)
     if kernel is None:
         return {}
-    given = entry.partition("<")[2].rpartition(">")[0].split(",")
-    arguments = dict(zip(template_parameters(kernel), map(str.strip, given), strict=False))
+    arguments = template_values(text, entry)
     values = {
         name: number_in(text, arguments.get(name, name))
         for name in _Changes(text, kernel, (), 0).of_sums_per_thread
@@ -574,6 +582,7 @@ class _Changes:
             yield from self._without_factor(site)
             yield from self._swapped_axes(site)
             yield from self._one_less(site)
+            yield from self._other_variable(site)
             yield from self._with_whole_index(site)
             yield from self._other_order(site)
             yield from self._with_factor(site)
@@ -589,10 +598,10 @@ class _Changes:
             yield from self._part_of_size(site)
         yield from self._in_bytes()
         yield from wrong_members(self._body)
+        yield from elements_of_members(self._body, self._sites)
         yield from missing_members(self._body, self._sites)
         yield from self._orders_of_elements()
         yield from exchanged_counters(self._body, self._sites)
-        yield from wrong_counters(self._body, self._sites)
         yield from self._swapped_arguments()
         yield from self._buffer_of_calls()
         yield from self._row_and_column()
@@ -1360,27 +1369,55 @@ class _Changes:
             new = replaced(site.node, {operator: "<" if sign == "<=" else ">="})
             yield self._change(site, new, "the condition is off by one", 1)
 
+    def _other_variable(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `col < N` for `row < N`, if another condition has `col < N`."""
+        left, right = (site.node.child_by_field_name(side) for side in ("left", "right"))
+        if site.kind != "condition" or left is None or right is None or left.type != "identifier":
+            return
+        alike = [
+            text_of(other.node.child_by_field_name("left"))
+            for other in self._sites
+            if other.kind == "condition"
+            and text_of(other.node.child_by_field_name("right")) == text_of(right)
+        ]
+        for name in dict.fromkeys(alike):
+            if name != text_of(left) and self._is_visible(name, site.node):
+                new = replaced(site.node, {left: name})
+                yield self._change(site, new, f"the condition has the wrong variable, {text_of(left)}", 1)
+
     def _with_whole_index(self, site: Site) -> Iterator[KernelChange]:
-        """Yield `row + i < M` for `row < M` if what the condition guards has the index `row + i`."""
+        """Yield `row + i < M` for `row < M` if what the condition guards has the index `row + i`.
+
+        Also for another variable than `row`, if no index that the condition guards has that.
+        """
         guarded = _whole_condition(site.node).parent
-        guarded = guarded.parent if guarded is not None and guarded.type == "condition_clause" else None
-        body = guarded.child_by_field_name("consequence") if guarded is not None else None
+        while guarded is not None and guarded.type in ("parenthesized_expression", "condition_clause"):
+            guarded = guarded.parent
+        is_guard = guarded is not None and guarded.type in ("if_statement", "conditional_expression")
+        body = guarded.child_by_field_name("consequence") if guarded is not None and is_guard else None
         left, right = (site.node.child_by_field_name(side) for side in ("left", "right"))
         if site.kind != "condition" or body is None or left is None or right is None:
             return
         indices = [node for of in all_of(body, "subscript_argument_list") for node in of.named_children]
-        sums = {
-            text_of(node): node
-            for index in indices
-            for node in all_of(index, "binary_expression")
-            if sign_of(node) == "+"
-            and not set(self._sizes) & {text_of(n) for n in all_of(node, "identifier")}
-        }
+        used = {text_of(name) for index in indices for name in all_of(index, "identifier")}
+        sums: dict[str, list[str]] = {}  # and their terms
+        for index in indices:
+            for node in (index, *all_of(index, "binary_expression")):
+                parts = [
+                    text_of(term)
+                    for term in terms_of(node)
+                    if not set(self._sizes) & {text_of(name) for name in all_of(term, "identifier")}
+                ]
+                if len(parts) > 1:
+                    sums[" + ".join(parts)] = parts
         for side in (left, right):
-            for text, node in sums.items():
-                if side.type == "identifier" and text_of(side) in map(text_of, terms_of(node)):
+            for text, parts in sums.items() if side.type == "identifier" else ():
+                name, new = text_of(side), replaced(site.node, {side: text})
+                if name in parts:
                     mistake = f"the condition looks only at a part of the index {text}"
-                    yield self._change(site, replaced(site.node, {side: text}), mistake, 2)
+                    yield self._change(site, new, mistake, 2)
+                elif name not in used | set(self._sizes):
+                    yield self._change(site, new, f"the condition has the wrong variable, {name}", 2)
 
     def _other_size_of_quotients(self) -> Iterator[KernelChange]:
         """Yield `i / N` and `i % N` at once for `i / M` and `i % M`, also if N and M are quotients."""
@@ -1544,11 +1581,12 @@ class _Changes:
     def _of_other_thread(self, site: Site) -> Iterator[KernelChange]:
         """Yield an index with each variable of the thread replaced by each other one, as `col` by `row`."""
         counters = counters_at(site.node)
+        adds = any(n.type == "assignment_expression" and sign_of(n) == "+=" for n in ancestors(site.node))
         for node in all_of(site.node, "identifier"):
             for other in counters if text_of(node) in counters else ():
                 if other != text_of(node):
                     mistake = f"the wrong loop variable is used, {text_of(node)}"
-                    yield self._change(site, replaced(site.node, {node: other}), mistake, 3)
+                    yield self._change(site, replaced(site.node, {node: other}), mistake, 1 if adds else 3)
         if site.kind != "index":
             return
         for node in all_of(site.node, "identifier"):

@@ -446,11 +446,24 @@ class LaunchRoles:
             for name, role in numbers.items()
             if self._may_be_own(name, names)
         }
+        self._tell_apart_in_memory(evidence)
         self.roles = best_roles({name: found for name, found in evidence.items() if found})
         self.evidence = evidence
         if not self.roles:
             raise UnknownLaunch(f"no argument of {self.kernel.name} is known to be a size of the matrices")
         self._check_padding()
+
+    def _tell_apart_in_memory(self, evidence: Mapping[str, Counter[str]]) -> None:
+        """Add that `dimsB.y` is K if the memory of B is `dimsB.x * dimsB.y` and `dimsB.x` is N."""
+        for name, matrices in self._allocated_for.items():
+            one, other = DIMENSIONS[min(matrices)]
+            found = evidence.get(name)
+            if found is None or len(matrices) > 1 or found[one] != found[other]:
+                continue
+            beside = [x for x, of in self._allocated_for.items() if x != name and matrices <= of]
+            likelier = [evidence[x][one] - evidence[x][other] for x in beside if x in evidence]
+            if len(likelier) == 1 and likelier[0]:
+                found[other if likelier[0] > 0 else one] += 1
 
     def _check_padding(self) -> None:
         """Raise UnknownLaunch if a size is computed from another one that the kernel uses too."""

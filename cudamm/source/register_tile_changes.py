@@ -132,27 +132,6 @@ def exchanged_counters(body: Node, sites: Sequence[Site]) -> Iterator[KernelChan
             )  # fmt: skip
 
 
-def wrong_counters(body: Node, sites: Sequence[Site]) -> Iterator[KernelChange]:
-    """Yield `sum[i][j] += a[i] * b[j]` for `sum[i][j] += a[i] * b[i]`, where loops count `i` and `j`.
-
-    Args:
-        body, sites: as for `other_orders_of_elements`.
-    """
-    for sum_of in all_of(body, "assignment_expression"):
-        counters = counters_at(sum_of) if sign_of(sum_of) == "+=" else []
-        for element in all_of(sum_of, "subscript_expression") if len(counters) > 1 else ():
-            if element.parent is not None and element.parent.type == "subscript_expression":
-                continue  # `sum[i]` of `sum[i][j]`
-            used = [node for node in all_of(element, "identifier") if text_of(node) in counters]
-            others = [name for name in counters if name not in map(text_of, used)]
-            for node, other in itertools.product(used, others):
-                new = replaced(element, {node: other})
-                yield KernelChange(
-                    f"the wrong counter is used, {text_of(node)}: {text_of(element)} instead of {new}",
-                    f"write {new}", "", *file_and_line_of(element), edits_within({node: other}, sites), 1,
-                )  # fmt: skip
-
-
 def _names(node: Node) -> set[str]:
     return {text_of(name) for name in all_of(node, "identifier")}
 

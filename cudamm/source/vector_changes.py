@@ -130,6 +130,32 @@ def wrong_members(body: Node) -> Iterator[KernelChange]:
                 )  # fmt: skip
 
 
+def elements_of_members(body: Node, sites: Sequence[Site]) -> Iterator[KernelChange]:
+    """Yield `v.w = sum[j + 3]` for `v.w = sum[j + 2]`, if v.y gets `sum[j + 1]` and v.z `sum[j + 2]`.
+
+    Args:
+        body, sites: as for `exchanged_members`.
+    """
+    groups: dict[tuple[Node | None, str, str], list[tuple[int, Node, Node]]] = {}
+    for node in all_of(body, "assignment_expression"):
+        left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        number = next(reversed([*all_of(value, "number_literal")]), None) if value is not None else None
+        if left is None or value is None or number is None or _member(left) not in _MEMBERS[1:]:
+            continue
+        block = node.parent.parent if node.parent else None
+        key = block, text_of(left.child_by_field_name("argument")), replaced(value, {number: "#"})
+        groups.setdefault(key, []).append((_MEMBERS.index(_member(left)), number, node))
+    for found in groups.values():
+        wrong = [each for each in found if text_of(each[1]) != str(each[0])]
+        if len(wrong) == 1 < len(found):
+            place, number, node = wrong[0]
+            new = replaced(node, {number: str(place)})
+            yield KernelChange(
+                f"the wrong element is taken: {text_of(node)} instead of {new}",
+                f"write {new}", "", *file_and_line_of(node), edits_within({number: str(place)}, sites), 0,
+            )  # fmt: skip
+
+
 def missing_members(body: Node, sites: Sequence[Site]) -> Iterator[KernelChange]:
     """Yield `v.w` for the second `v.z`, if the statements of one block use v.x, v.y, v.z and v.z.
 

@@ -138,9 +138,12 @@ def test_atomic_addition_is_a_cure_for_sums_only(make_program, statement, is_sum
 def test_a_barrier_of_a_warp_is_named_in_place_of_one_of_the_block(make_program, barrier):
     source = SOURCE.replace("int k = 0;", "auto warp = cg::tiled_partition<32>(block); int k = 0;")
     program, launch = make_program(barrier, source=source)
-    (mistake,) = errors_of(observed(RACE), None, program, launch, "5x6x7")
+    of_two_warps = dataclasses.replace(RACE, other_thread=(0, 32, 0))
+    (mistake,) = errors_of(observed(of_two_warps), None, program, launch, "5x6x7")
     assert "in line 11, which orders the threads of one warp only, by __syncthreads()" in mistake.cure
     assert mistake.cure in brief(mistake) and mistake.needs_barrier
+    (mistake,) = errors_of(observed(RACE), None, program, launch, "5x6x7")
+    assert "put __syncwarp() after line 12, inside the loop, before line 10 writes again" in mistake.cure
 
 
 def test_an_access_out_of_bounds_has_no_cure_before_its_cause_is_known(make_program):
@@ -435,3 +438,18 @@ def test_the_bank_conflicts_of_one_array_are_one_piece_of_advice(make_program):
     conflicts = merged(advice(make_program, *at_lines))
     assert [(m.array, m.line) for m in conflicts] == [("As", 10), ("Bs", 12)]
     assert conflicts[0].message.endswith("(and in line 12)")
+
+
+def test_lines_with_another_conflict_are_listed_with_its_own_number(make_program):
+    at_lines = [
+        dataclasses.replace(
+            access(space="shared", array="As", wavefronts=wavefronts, ideal_wavefronts=10,
+                   wide_wavefronts=wavefronts, wide_ideal_wavefronts=10),
+            line=line,
+        )
+        for line, wavefronts in ((10, 320), (12, 80), (13, 320), (14, 80))
+    ]  # fmt: skip
+    (conflict,) = merged(advice(make_program, *at_lines))
+    assert conflict.message.endswith(
+        "a 32-way bank conflict (and in line 13) (and an 8-way one in lines 12, 14)"
+    )

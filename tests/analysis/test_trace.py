@@ -210,6 +210,48 @@ def test_a_plane_of_blocks_has_an_interior_two_edges_and_a_corner():
     assert {index % 32 for index in classes[1].traced} == {31}
 
 
+@given(GRIDS, st.integers(1, 40), st.data())
+def test_blocks_beyond_those_that_store_are_classes_of_their_own(grid, most, data):
+    storing = data.draw(st.tuples(*(st.integers(1, extent) for extent in grid)))
+    whole = block_classes(grid, None, storing)
+    assert sorted(itertools.chain(*(c.traced for c in whole))) == list(range(math.prod(grid)))
+    assert sum(c.blocks for c in whole if c.stores) == math.prod(storing)
+    few = block_classes(grid, most, storing)
+    assert [(c.name, c.blocks) for c in few] == [(c.name, c.blocks) for c in whole]
+    # The blocks that store are traced as those of a grid that has no others.
+    places = [np.unravel_index(i, grid[::-1])[::-1] for c in few if c.stores for i in c.traced]
+    alone = [np.unravel_index(i, storing[::-1])[::-1] for c in block_classes(storing, most) for i in c.traced]
+    assert sorted(places) == sorted(alone)
+
+
+GUARDED = """__global__ void guarded(const float *A, const float *B, float *C, int m, int n, int k) {
+    int row = blockIdx.y * 8 + threadIdx.y, col = (blockIdx.x * 8 + threadIdx.x) * 2;
+    float first = A[min(row, m - 1) * k], sum = 0, other = 0;
+    if (row >= m || col >= n) return;
+    for (int i = 0; i < k; ++i) {
+        sum += A[row * k + i] * B[i * n + col];
+        if (col + 1 < n) other += A[row * k + i] * B[i * n + col + 1];
+    }
+    C[row * n + col] = sum;
+    if (col + 1 < n) C[row * n + col + 1] = other + 0 * first;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "grid", ["ceil(N/2), M", "ceil(N/16) + 9, M", "ceil(N/16), ceil(M/8) * 3", "3 * N, ceil(M/8) + 1"]
+)
+def test_blocks_beyond_the_matrix_are_not_taken_for_blocks_that_compute(tmp_path, grid):
+    """Blocks beyond the matrix load one element and store nothing."""
+    (tmp_path / "guarded.cu").write_text(
+        f"// args: A, B, C, M, N, K\n// threads: 8, 8\n// grid: {grid}\n{GUARDED}", "utf-8"
+    )
+    few, every = (
+        traced(tmp_path / "guarded.cu", "44x70x9", settings=Settings(blocks=blocks)) for blocks in (8, None)
+    )
+    assert few.blocks[0] < every.blocks[0] and few.accesses == every.accesses
+
+
 ACCESS = Access(
     site=0, line=7, text="x = A[i];", space="global", op="load", array="A", size_bytes=4,
     requests=10, threads=320, bytes_requested=1280, bytes_used=1280, sectors=40, ideal_sectors=40,

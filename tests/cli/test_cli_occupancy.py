@@ -492,6 +492,32 @@ def test_why_names_the_constant_that_gives_the_block(run, needs_nvcc, tmp_path, 
     assert "the launch fixes the block" not in shown
 
 
+@pytest.mark.parametrize(
+    "launch", ["dim3(n / 32, n / 32), THREADS", "dim3((n + 31) / 32, (n + TILE - 1) / TILE), THREADS"]
+)
+def test_why_proposes_no_value_of_a_constant_that_the_grid_has_as_a_number(run, needs_nvcc, tmp_path, launch):
+    """With another TILE the grid would have the wrong number of blocks."""
+    (tmp_path / "tiled.cu").write_text(TILED.replace("dim3(n / TILE, n / TILE), THREADS", launch))
+    shown = run("occupancy tiled.cu --arch sm_86 --why").stdout
+    assert "66.7%" in shown and "-D TILE" not in shown and "blocks of" not in shown
+
+
+def test_values_that_give_too_large_a_block_fail_only_their_own_rows(run, needs_nvcc, tmp_path):
+    (tmp_path / "squares.cu").write_text(TILED)
+    line = "occupancy squares.cu --arch sm_86 -D TILE"
+    ended = run(f"{line}=8,64,16 --json -")
+    assert ended.status == 1
+    assert [(r["params"]["TILE"], bool(r["reason"]), r["occupancy"] > 0) for r in ended.records] == [
+        (8, False, True), (64, True, False), (16, False, True),
+    ]  # fmt: skip
+    assert "4096" in ended.records[1]["reason"]
+    shown = run(f"{line}=8,64,16").stdout
+    assert "cannot run squares TILE=64" in shown and "cannot run squares TILE=8" not in shown
+    assert "own size" not in shown
+    alone = run(f"{line}=64")
+    assert alone.status == 1 and "4096 threads" in alone.stderr and not alone.stdout
+
+
 def test_ctrl_c_keeps_the_results_of_finished_architectures(run, monkeypatch, tmp_path):
     original = configurations.results
 

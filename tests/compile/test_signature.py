@@ -11,7 +11,7 @@ import pytest
 
 from cudamm.compile.program import program
 from cudamm.compile.signature import check_arguments, packed_formats, passed_value
-from cudamm.errors import UsageError
+from cudamm.errors import KernelError, UsageError
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import ladder
 from cudamm.kernels.launch_plan import StructValue, plan
@@ -507,7 +507,7 @@ def refusal(write_kernel, source: str) -> str:
     (variant,) = variants(read_method(write_kernel(BLOCK + source)), {})
     try:
         check_arguments(program(variant, FLOAT32, True), plan(variant, Shape(8, 8, 8), FLOAT32))
-    except UsageError as error:
+    except (KernelError, UsageError) as error:
         return str(error)
     return ""
 
@@ -528,8 +528,8 @@ PARAMETERS = "(int M, int N, int K, const float *A, const float *B, float *C)"
 def test_a_block_larger_than_its_launch_bounds_is_refused(write_kernel, bounds: str, most: int) -> None:
     text = refusal(write_kernel, f"#define EDGE 32\n__global__ void {bounds} k{PARAMETERS} {{}}\n")
     expected = (
-        f"k allows {most} threads in a block by its __launch_bounds__, and a block of 32 x 32 x 1 has 1024: "
-        "a GPU refuses that launch"
+        f"cannot be launched: k allows {most} threads in a block by its __launch_bounds__, and a block of "
+        f"32 x 32 x 1 has 1024; launch at most {most} threads"
     )
     assert text == (expected if most else "")
 
@@ -548,7 +548,7 @@ constexpr int STAGE = (LOADS * THREADS * 4 + BM * BK + BN * BK + LOADS * THREADS
 constexpr int ALL = 2 * STAGE + (STAGE / THREADS) * BM + (STAGE + LOADS) * 4 + THREADS / LOADS * STAGE;
 __global__ void __launch_bounds__(ALL / 500) k{PARAMETERS} {{}}
 """
-    assert refusal(write_kernel, source).startswith("k allows 259 threads")
+    assert refusal(write_kernel, source).startswith("cannot be launched: k allows 259 threads")
 
 
 @pytest.mark.parametrize("bound", ["(int)F", "ceil(F - 0.5)", "T", "(int)(85 * G)"])
@@ -562,13 +562,13 @@ const double F = BM * G;
 constexpr int T = static_cast<int>(F);
 __global__ void __launch_bounds__({bound}) k{PARAMETERS} {{}}
 """
-    assert refusal(write_kernel, source).startswith("k allows 127 threads")
+    assert refusal(write_kernel, source).startswith("cannot be launched: k allows 127 threads")
 
 
 def test_launch_bounds_of_template_arguments_are_known(write_kernel) -> None:
     kernel = f"template <int T> __global__ void __launch_bounds__(T) k{PARAMETERS} {{}}\n"
     text = refusal(write_kernel, f"// entry: k<512>\n{kernel}")
-    assert text.startswith("k<512> allows 512 threads")
+    assert text.startswith("cannot be launched: k<512> allows 512 threads")
 
 
 def test_dynamic_shared_memory_of_no_bytes_is_refused(write_kernel) -> None:

@@ -174,7 +174,8 @@ struct Request {
 
 std::mutex totals_mutex;
 std::map<std::pair<unsigned, unsigned>, Site> totals;  // by address in the code and kind of access
-std::vector<unsigned long long> traced_blocks;
+enum Reached : unsigned char { nothing, loads_only, stores_too };
+std::map<unsigned long long, Reached> traced_blocks;  // what each block did in global memory, by its index
 unsigned long long traced_warps = 0, all_warps = 0;
 
 std::vector<long long> guards;  // offsets in the thread-local segment
@@ -368,7 +369,7 @@ void Recorder::begin(unsigned long long block_index, uint3 block_place, dim3 blo
         }
     }
     std::lock_guard<std::mutex> lock(totals_mutex);
-    traced_blocks.push_back(block_index);
+    traced_blocks[block_index] = nothing;
     all_warps += (threads + lanes - 1) / lanes;
 }
 
@@ -865,7 +866,10 @@ void all_at_barrier() {
 
 void add_to_totals(Recorder& r) {
     std::lock_guard<std::mutex> lock(totals_mutex);
+    Reached& reached = traced_blocks[r.index];
     for (const auto& [key, site] : r.sites) {
+        const bool only_loads = site.op == load || site.op == copy_load;
+        if (!site.shared && site.requests) reached = std::max(reached, only_loads ? loads_only : stores_too);
         Site& total = totals[key];
         if (total.array == -2) {
             total = site;
@@ -916,8 +920,7 @@ void write_report() {
     static const char* const ops[] = {"load", "store", "atomic", "load", "store", "atomic"};
     std::lock_guard<std::mutex> lock(totals_mutex);
     fprintf(file, "warps %llu %llu\n", traced_warps, all_warps);
-    std::sort(traced_blocks.begin(), traced_blocks.end());
-    for (unsigned long long b : traced_blocks) fprintf(file, "block %llu\n", b);
+    for (const auto& [index, reached] : traced_blocks) fprintf(file, "block %llu %d\n", index, reached);
     for (const auto& [key, s] : totals)
         fprintf(file, "site %u %s %s %s %u %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %d\n", s.pc,
                 s.shared ? "shared" : "global", ops[s.op], name(s.array), s.size, s.requests, s.threads,

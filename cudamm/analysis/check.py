@@ -474,7 +474,9 @@ def _look_for_cause(
                 dataclasses.replace(m, cure=cure) if is_outside_of_matrix(m) else m for m in check.errors
             ]
         elif cause is not None:
-            seen, is_cause_known = check.errors[0], check.errors[:1] == explained
+            is_cause_known = check.errors[:1] == explained
+            beside = (m for m in check.errors if m.kind == "out-of-bounds" and m.array == cause.array)
+            seen = check.errors[0] if is_cause_known else next(beside, check.errors[0])
             if is_cause_known and not cause.is_of_index:  # what the product suggested is not what is proven
                 seen = dataclasses.replace(seen, message=seen.message.removeprefix(f"{check.cause}; "))
                 is_cause_known = False

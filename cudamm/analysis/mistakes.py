@@ -444,7 +444,7 @@ def brief(mistake: Mistake) -> str:
 
 
 def _causes(watched: WatchedLaunch, is_right: bool) -> list[Fault]:
-    """Return the faults of a launch without those that follow from an index outside of its array.
+    """Return the faults of a launch without those that may follow from an index outside of its array.
 
     Args:
         is_right: the product of the same launch is right.
@@ -462,6 +462,9 @@ def _causes(watched: WatchedLaunch, is_right: bool) -> list[Fault]:
     )
     if indices:
         follows.add("crash")
+    in_variables = [f for f in indices if f.space == "local"]
+    if in_variables and not is_right:  # they overwrite other variables, so that any other fault may follow
+        return in_variables
     others = [f for f in faults if f.kind != "index" and not (f.kind in follows and f.space != "global")]
     return indices + [f for f in others if f.kind != "crash" or "crash" not in follows]
 

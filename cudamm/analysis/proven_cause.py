@@ -50,9 +50,11 @@ from cudamm.source.kernel_changes import (
     TWO_VARIABLES,
     WRONG_SIZE,
     axes_of_threads,
+    changes_of_clamped_loads,
     changes_of_extents,
     changes_of_macros,
     changes_of_numbers,
+    changes_of_shared_sums,
     changes_of_types,
     changes_of_unrolled_loops,
     kernel_changes,
@@ -213,7 +215,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             numbers = changes_of_numbers(source.text, fixed_extents(case.variant).values())
             of_usual = of_usual or _of_declarations(whole, numbers)
             of_usual = of_usual or _of_declarations(whole, changes_of_macros(source.text, source.entry))
-            of_usual = of_usual or _of_text(whole)
+            sums = changes_of_shared_sums(source.text, source.entry)
+            of_usual = of_usual or _of_declarations(whole, sums) or _of_text(whole)
             if not any(fault.kind == "misaligned" for fault in _faults(whole) or ()):  # else any row may do
                 of_usual = of_usual or _of_declarations(whole, changes_of_extents(source.text, source.entry))
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
@@ -225,6 +228,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             if cause is None and is_within:
                 cause = _of_launch(whole, _more_shared_memory) or _of_launch(whole, _blocks_of_used_axes)
                 cause = cause or _of_text(whole)
+            if cause is None and any(fault.kind == "index" for fault in faults or ()):
+                cause = _of_declarations(whole, changes_of_extents(whole.program.text, whole.program.entry))
             return cause, None
         if ragged is None:
             return None, None
@@ -233,8 +238,10 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         cause = _of_launch(ragged, _rounded_up) or _of_text(ragged, _is_condition)
         cause = cause or _of_launch(ragged, _more_blocks)
         source = ragged.program
-        rests = changes_of_unrolled_loops(source.text, source.entry, _sizes_in_file(ragged))
-        cause = cause or _of_declarations(ragged, rests)
+        sizes = _sizes_in_file(ragged)
+        rests = changes_of_unrolled_loops(source.text, source.entry, sizes)
+        clamped = changes_of_clamped_loads(source.text, source.entry, sizes)
+        cause = cause or _of_declarations(ragged, itertools.chain(rests, clamped))
         return cause or _without_last_tile(ragged, edge) or _without_any_check(ragged), edge
     except (KernelError, NoDeviceError):
         return None, None

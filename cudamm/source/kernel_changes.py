@@ -32,7 +32,7 @@ from cudamm.source.launch_roles import SMALLEST_SIZE
 from cudamm.source.missing_terms import Part, bounds_of, parts_of_index, with_parentheses
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
-from cudamm.source.register_tile_changes import exchanged_counters, other_orders_of_elements
+from cudamm.source.register_tile_changes import exchanged_counters, factors_of, other_orders_of_elements
 from cudamm.source.vector_changes import (
     elements_of_members,
     exchanged_elements,
@@ -112,6 +112,18 @@ def changes_of_unrolled_loops(text: str, entry: str, constants: Iterable[str]) -
         yield from _Changes(text, function, tuple(constants), 0).with_rests()
 
 
+def changes_of_clamped_loads(text: str, entry: str, constants: Iterable[str]) -> Iterator[KernelChange]:
+    """Yield each load of a tile at `min(k, K - 1)`, which takes the last element again, with a 0 beyond K.
+
+    It replaces whole loads, whose indices other changes replace, so each is tried in a program of its own.
+
+    Args:
+        constants: as for `kernel_changes`.
+    """
+    for function in _functions_of(text, entry):
+        yield from _Changes(text, function, tuple(constants), 0).with_zeros()
+
+
 def changes_of_numbers(text: str, sizes: Iterable[int]) -> Iterator[KernelChange]:
     """Yield each number of a text that is no size of the program, with a size in all its places.
 
@@ -159,6 +171,29 @@ def changes_of_types(text: str, entry: str, element: str) -> Iterator[KernelChan
             f"declare {names} as {element}{also}", "", *file_and_line_of(chosen[0][1]),
             tuple((c_type.start_byte, c_type.end_byte, element) for _, c_type in chosen), 0, True,
         )  # fmt: skip
+
+
+def changes_of_shared_sums(text: str, entry: str) -> Iterator[KernelChange]:
+    """Yield each sum of a block, such as `__shared__ float sum`, as one of each thread: `float sum`."""
+    for function in _functions_of(text, entry):
+        assigned = list(all_of(function.node, "assignment_expression"))
+        sums = {
+            _base_of_sum(left)
+            for n in assigned
+            if sign_of(n) == "+=" and (left := n.child_by_field_name("left"))
+        }
+        for node in all_of(function.node, "declaration"):
+            names = [declared_name(each) for each in node.children_by_field_name("declarator")]
+            keyword = re.search(r"\b__shared__\s*", text_of(node))
+            if keyword is None or not set(names) <= sums:
+                continue
+            start = node.start_byte + len(text_of(node)[: keyword.start()].encode())
+            own = re.sub(r"\s+", " ", text_of(node).replace(keyword[0], "", 1)).rstrip(";")
+            yield KernelChange(
+                f"all threads of a block add to one {' and one '.join(names)}, which is declared __shared__",
+                f"let each thread have its own: {own}, without __shared__", names[0], *file_and_line_of(node),
+                ((start, start + len(keyword[0]), ""),), 0,
+            )  # fmt: skip
 
 
 _LESS_PRECISE = {"double": ("float", "half", "__half"), "float": ("half", "__half", "__nv_bfloat16")}
@@ -246,7 +281,7 @@ def changes_of_macros(text: str, entry: str) -> Iterator[KernelChange]:
 
 
 def changes_of_extents(text: str, entry: str) -> Iterator[KernelChange]:
-    """Yield each shared array with another extent of a tile in place of one of its own.
+    """Yield each array with its two extents swapped, and with the extent of a tile in place of one.
 
     An extent is no expression that a launch can choose, so each of these is tried in a program of its own. Of
     several extents with one value, that is the one which the array's indices and their loops use.
@@ -538,6 +573,7 @@ class _Changes:
             yield from self._other_sizes(site)
             yield from self._other_tiles(site)
             yield from self._with_tile(site)
+            yield from self._with_factor_of_block(site)
             yield from self._with_second_factor(site)
             yield from self._with_other_index(site)
             yield from self._other_divisor(site)
@@ -734,33 +770,46 @@ class _Changes:
         return found
 
     def of_extents(self) -> Iterator[KernelChange]:
-        """Yield each shared array with another extent in place of one of its own."""
-        declared = [n for n in all_of(self._body, "array_declarator") if declared_name(n) in self._shared]
-        sizes = [size for node in declared if (size := node.child_by_field_name("size")) is not None]
-        names = list(dict.fromkeys((*map(text_of, sizes), *self._tiles)))
+        """Yield each array with its two extents swapped, and with another extent in place of one of its own.
+
+        A local array only gets extents that its indices use.
+        """
+        declared = [n for n in all_of(self._body, "array_declarator") if n.child_by_field_name("size")]
+        sizes = [text_of(n.child_by_field_name("size")) for n in declared]
+        names = list(dict.fromkeys((*sizes, *self._tiles)))
         values = {name: number_in(self._text, name) for name in names}
         for node in declared:
+            name, inner = declared_name(node), node.child_by_field_name("declarator")
+            own = [
+                n for each in (node, inner) if each is not None and (n := each.child_by_field_name("size"))
+            ]
+            if len(own) == 2 and len(set(map(text_of, own))) == 2:
+                yield self._of_extents(name, node, dict(zip(own, map(text_of, own[::-1]), strict=True)))
+        for node in declared:
             size, name = node.child_by_field_name("size"), declared_name(node)
-            whole = _outermost_array(node)
-            tried = {values[text_of(size)]} - {None}
-            used = self._used_by_extent(name, node)
             if size is None:
                 continue
+            used = self._used_by_extent(name, node)
+            tried = {values[text_of(size)]} - {None}
             factors = [each for each in all_of(size, "identifier") if each != size]
             products = [replaced(size, {each: tile}) for each in factors for tile in self._tiles]
             values |= {each: number_in(self._text, each) for each in products}
-            for other in sorted(
-                [*names, *products], key=lambda each: not used >= set(re.findall(r"[A-Za-z_]\w*", each))
-            ):
-                if other == text_of(size) or values[other] in tried:
-                    continue
-                tried |= {values[other]} - {None}
-                new = replaced(whole, {size: other})
-                yield KernelChange(
-                    f"the array {name} has the wrong size: {text_of(whole)} instead of {new}",
-                    f"declare {new}", name, *file_and_line_of(node),
-                    ((size.start_byte, size.end_byte, other),), 0,
-                )  # fmt: skip
+            by_use = sorted([*names, *products], key=lambda each: not used >= set(_NAME.findall(each)))
+            for other in by_use:
+                is_usable = name in self._shared or (other in used and values[other] is not None)
+                if other != text_of(size) and values[other] not in tried and is_usable:
+                    tried |= {values[other]} - {None}
+                    yield self._of_extents(name, node, {size: other})
+
+    @staticmethod
+    def _of_extents(array: str, node: Node, edits: Mapping[Node, str]) -> KernelChange:
+        whole = _outermost_array(node)
+        new = replaced(whole, edits)
+        return KernelChange(
+            f"the array {array} has the wrong size: {text_of(whole)} instead of {new}",
+            f"declare {new}", array, *file_and_line_of(node),
+            tuple((size.start_byte, size.end_byte, other) for size, other in edits.items()), 0,
+        )  # fmt: skip
 
     def _used_by_extent(self, array: str, extent: Node) -> set[str]:
         """Return the names in one of an array's indices, and in the loops that count it.
@@ -945,6 +994,29 @@ class _Changes:
                     mistake += f" where {site.array} is {'moved' if is_moved else self._verb(site)}"
                 new = tile if name == "1" else f"{name} * {tile}"
                 yield self._change(site, replaced(site.node, {node: new}), mistake, rank)
+
+    def _with_factor_of_block(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `(blockIdx.x * TILE + threadIdx.x) * 4` for `blockIdx.x * TILE * 4 + threadIdx.x`."""
+        for total in all_of(site.node, "binary_expression"):
+            first, second = (total.child_by_field_name(side) for side in ("left", "right"))
+            if sign_of(total) != "+" or first is None or second is None:
+                continue
+            for axis, (blocks, thread) in itertools.product(_AXES, ((first, second), (second, first))):
+                factors = factors_of(blocks)
+                names = list(map(text_of, factors))
+                is_of_axis = set(names) & set(self._index_of["blockIdx"][axis])
+                if (
+                    not is_of_axis
+                    or len(factors) < 3
+                    or text_of(thread) not in self._index_of["threadIdx"][axis]
+                ):
+                    continue
+                for factor in names:
+                    if factor not in is_of_axis and "Dim." not in factor:
+                        rest = " * ".join(name for name in names if name != factor)
+                        new = f"({rest} + {text_of(thread)}) * {factor}"
+                        mistake = f"the factor {factor} of {text_of(thread)} is missing"
+                        yield self._change(site, replaced(site.node, {total: new}), mistake, 1)
 
     def _with_second_factor(self, site: Site) -> Iterator[KernelChange]:
         """Yield `blockIdx.x * TILE * COARSE` for `blockIdx.x * TILE` if a thread computes several sums."""
@@ -1247,6 +1319,24 @@ class _Changes:
                 edits=tuple(edit for change in found for edit in change.edits),
                 rank=3,
             )
+
+    def with_zeros(self) -> Iterator[KernelChange]:
+        """Yield each load of a tile at `min(k, K - 1)` with a 0 where `k` is not less than K."""
+        for node in all_of(self._body, "assignment_expression"):
+            left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+            if left is None or value is None or not self._is_of_tile(left):
+                continue
+            parts = [value, *(v for name in self._used_by(value) for v in self._values_at(name, value))]
+            clamped = {found.groups() for part in parts for found in _CLAMPED.finditer(text_of(part))}
+            for index, size in sorted(each for each in clamped if each[1] in self._sizes):
+                shown = f"{index} < {size} ? {' '.join(text_of(value).split())} : 0"
+                yield KernelChange(
+                    f"beyond {size} the load takes the last element again, with min({index}, {size} - 1), "
+                    "and the sums count it again",
+                    f"load 0 there: {' '.join(text_of(left).split())} = {shown}", _base(left),
+                    *file_and_line_of(node), ((value.start_byte, value.end_byte, f"({shown})"),), 2,
+                    is_condition=True,
+                )  # fmt: skip
 
     def _is_of_tile(self, target: Node) -> bool:
         """Return whether an element of a shared array, or of what a local pointer points to, is written."""
@@ -1716,7 +1806,7 @@ class _Changes:
         scope = self._body
         if site.whole.type == "init_declarator" and around is not None and around.parent is not None:
             scope = around.parent
-        indices = [each for each in self._sites if each.kind == "index" and is_inside(each.node, scope)]
+        indices = [each for each in self._sites if each.array and is_inside(each.node, scope)]
         arrays = {each.array for each in indices if name in self._used_by(each.node)}
         return any(map(self._points, arrays)) and not arrays & self._shared
 
@@ -1745,8 +1835,10 @@ class _Changes:
                 continue
             products = [f"{counter} * {tile}" for tile in self._tiles_at(site.node)]
             products.sort(key=lambda text: text.replace(" ", "") not in self._products)
-            for term in (*products, counter) if self._counts_by_1(counter, site) else [counter]:
-                yield term, not is_of_tile, 2 + is_of_tile
+            if not self._counts_by_1(counter, site):
+                products = []
+            yield from ((product, not is_of_tile, 2 + is_of_tile) for product in products)
+            yield counter, not (products or is_of_tile), 2 + is_of_tile
         if is_of_tile:
             return
         blocks = [kind for kind in self._index_of["blockIdx"] if f"blockIdx.{kind}" not in used]
@@ -2122,6 +2214,9 @@ _GROUPED = ("field_expression", "parenthesized_expression")
 
 _VECTOR = re.compile(r"\b(?:half|__half|float|double|int|char|__nv_bfloat16)_?([24])\b")
 """The type of a vector of elements."""
+
+_CLAMPED = re.compile(r"\bmin\s*\(\s*([\w.]+(?:\s*\+\s*[\w.]+)*)\s*,\s*(\w+)\s*-\s*1\s*\)")
+"""An index that ends at the last element, such as `min(k, K - 1)`."""
 
 _ADDED = re.compile(r".*\+(\d+)")
 """A sum whose last term is a number."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -74,7 +76,9 @@ def other_orders_of_elements(
         groups.setdefault(key, []).append(place)
     number = {form: sum(key[0] == form for key in groups) for form in (True, False)}
     # The form that fewer places have is likelier to be the wrong one.
-    for (form, *_), group in sorted(groups.items(), key=lambda item: number[item[0][0]]):
+    ordered = sorted(groups.items(), key=lambda item: number[item[0][0]])
+    options: dict[bool, list[list[tuple[_Place, str]]]] = {True: [], False: []}
+    for (form, *_), group in ordered:
         place = group[0]
         if form:
             apart = [p for p in places if not p.is_side_by_side]
@@ -87,7 +91,12 @@ def other_orders_of_elements(
         for factor in factors[:_MOST_FACTORS]:
             # `tx + j * 4` for `tx * 4 + j` is the mistake of two variables that are swapped.
             if factor != place.factor or place.thread.type != "identifier":
-                yield _with_other_form(group, factor, sites)
+                options[form].append([(each, factor) for each in group])
+                yield _with_other_form(options[form][-1], sites)
+    for form in sorted(options, key=lambda form: number[form]):  # rows and columns at once
+        for one, other in itertools.combinations(options[form], 2):
+            if text_of(one[0][0].thread) != text_of(other[0][0].thread):
+                yield dataclasses.replace(_with_other_form([*one, *other], sites), rank=2)
 
 
 _MOST_FACTORS = 3
@@ -101,7 +110,7 @@ def exchanged_counters(body: Node, sites: Sequence[Site]) -> Iterator[KernelChan
         body, sites: as for `other_orders_of_elements`.
     """
     for product in all_of(body, "binary_expression"):
-        factors = _factors(product) if sign_of(product) == "*" else []
+        factors = factors_of(product) if sign_of(product) == "*" else []
         if len(factors) != 2 or any(factor.type != "subscript_expression" for factor in factors):
             continue
         counters = [
@@ -135,6 +144,9 @@ def _places_in(site: Site, of_elements: set[str], of_thread: set[str]) -> Iterat
         if loop.type == "for_statement"
         for name in counters_at(loop.child_by_field_name("body") or loop)[:1]
     }
+    # Another loop may count a variable of the same name from the thread's index.
+    from_0 = {name for name, loop in loops.items() if _begins_at_number(loop)}
+    of_thread = of_thread - from_0
     counters = loops.keys() & of_elements
     for chain in all_of(site.node, "binary_expression") if counters else ():
         is_part = chain != site.node and chain.parent is not None and sign_of(chain.parent) == "+"
@@ -152,6 +164,13 @@ def _places_in(site: Site, of_elements: set[str], of_thread: set[str]) -> Iterat
                     yield _Place(site, other, term, thread, counter, step or width, bool(width), loop)
 
 
+def _begins_at_number(loop: Node) -> bool:
+    start = loop.child_by_field_name("initializer")
+    declared = next(all_of(start, "init_declarator"), None) if start is not None else None
+    value = declared.child_by_field_name("value") if declared is not None else None
+    return value is not None and value.type == "number_literal"
+
+
 def _split(term: Node, own: Collection[str], not_of: Collection[str]) -> Iterator[tuple[Node, str]]:
     """Yield the factor of a term that depends on some variables, and the other factors as one text.
 
@@ -159,27 +178,33 @@ def _split(term: Node, own: Collection[str], not_of: Collection[str]) -> Iterato
         own: the variables on which one factor depends.
         not_of: variables on which no factor may depend.
     """
-    factors = _factors(term)
+    factors = factors_of(term)
     of_own = [factor for factor in factors if _names(factor) & set(own)]
     if len(of_own) == 1 and not _names(term) & set(not_of):
         yield of_own[0], " * ".join(text_of(factor) for factor in factors if factor != of_own[0])
 
 
-def _factors(node: Node) -> list[Node]:
+def factors_of(node: Node) -> list[Node]:
+    """Return the factors of a product; the expression itself if it is none."""
     if node.type == "binary_expression" and sign_of(node) == "*":
         sides = (node.child_by_field_name("left"), node.child_by_field_name("right"))
-        return [factor for side in sides if side is not None for factor in _factors(side)]
+        return [factor for side in sides if side is not None for factor in factors_of(side)]
     return [node]
 
 
-def _with_other_form(group: Sequence[_Place], factor: str, sites: Sequence[Site]) -> KernelChange:
-    """Return the change of `t * W + j` to `t + j * R`, or the other way round, in all places of a group."""
+def _with_other_form(places: Sequence[tuple[_Place, str]], sites: Sequence[Site]) -> KernelChange:
+    """Return the change of `t * W + j` to `t + j * R`, or the other way round, in several places.
+
+    Args:
+        places: each with the factor of its new form.
+    """
     edits: dict[Site, dict[Node, str]] = {}
-    for place in group:
+    for place, factor in places:
         of_thread, of_counter = text_of(place.thread), f"{text_of(place.counter)} * {factor}"
         if not place.is_side_by_side:
             of_thread, of_counter = f"{grouped(place.thread)} * {factor}", text_of(place.counter)
         edits.setdefault(place.site, {}).update({place.of_thread: of_thread, place.of_counter: of_counter})
+    group = [place for place, _ in places]
     place = next((each for each in group if each.site.array), group[0])  # an index rather than its condition
     site = place.site
     old = f"{text_of(place.of_thread)} + {text_of(place.of_counter)}"

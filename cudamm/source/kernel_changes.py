@@ -1423,7 +1423,7 @@ class _Changes:
                 if len(parts) > 1:
                     sums[" + ".join(parts)] = parts
         for side in (left, right):
-            for text, parts in sums.items() if side.type == "identifier" else ():
+            for text, parts in sums.items() if side.type in ("identifier", "field_expression") else ():
                 name, new = text_of(side), replaced(site.node, {side: text})
                 if name in parts:
                     mistake = f"the condition looks only at a part of the index {text}"

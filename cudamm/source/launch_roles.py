@@ -1085,13 +1085,14 @@ class LaunchRoles:
         found: dict[str, Counter[str]] = {}
         # The names that each size of memory multiplies, by matrix.
         extents: dict[str, set[frozenset[str]]] = {letter: set() for letter in "ABC"}
+        in_grid = self._names_of_grid(kept=passed).keys() & self._members_of_extents()
         for parameter, letter in self.letters.items():
             columns = next(p.columns for p in self.parameters if p.name == parameter)
             if columns in constants(self.file):  # `float (*A)[columns]`
                 found.setdefault(columns, Counter())[DIMENSIONS[letter][1]] += STRONG
             array = self._array(parameter) if self.partial else first_name(self.passed(parameter))
             for function, size in allocations(self.file, self.function, array):
-                kept = passed | self.wholes.keys() if function is self.function else frozenset()
+                kept = passed | self.wholes.keys() | in_grid if function is self.function else frozenset()
                 number = Translation(self.file, function, kept, keeps_leaves=True).of(size)
                 names = sorted(parse(number.text).names - {"element"}) if number else []
                 here = [

@@ -524,8 +524,14 @@ class _Launch:
             if (value := self.function.values.get(text_of(argument)))
         }
         here = {text_of(name) for name in all_of(self.function.node, "identifier")}
-        sizes = [(size, roles) for size, roles in self.found.roles.items() if size in here]
-        names = [(role, passed.get(size, size)) for size, roles in sizes for role in roles]
+        written = {size: re.sub(r"_([xyz])$", r".\1", size) for size in self.found.roles}  # `dimsA.x`
+        written |= {size: size for size in self.found.roles if size in here}
+        names = [
+            (role, passed.get(size, written[size]))
+            for size, roles in self.found.roles.items()
+            if written[size].partition(".")[0] in here
+            for role in roles
+        ]
         return dict(reversed(names))  # the first of each
 
     def _program_scale(self) -> tuple[float, float] | None:

@@ -1087,7 +1087,7 @@ class LaunchRoles:
         extents: dict[str, set[frozenset[str]]] = {letter: set() for letter in "ABC"}
         members = self._members_of_extents()
         of_grid = {name[:-1] for name in self._names_of_grid(kept=passed).keys() & members}
-        in_grid = {name for name in members if name[:-1] in of_grid}  # `dimsA.y` too if the grid has `dimsA.x`
+        in_grid = {name for name in members if name[:-1] in of_grid}  # `dimsA.y` with `dimsA.x`
         for parameter, letter in self.letters.items():
             columns = next(p.columns for p in self.parameters if p.name == parameter)
             if columns in constants(self.file):  # `float (*A)[columns]`

@@ -57,7 +57,7 @@ from cudamm.kernels.problem import UNSCALED, Problem, Shape
 from cudamm.kernels.usual_sizes import own_size_not_run
 from cudamm.kernels.variant import EMPTY_GRID, ChosenBy, Variant, chosen_record
 from cudamm.source.c_text import dynamic_arrays_in
-from cudamm.source.kernel_changes import with_all_barriers, with_barriers
+from cudamm.source.kernel_changes import line_of_loop, with_all_barriers, with_barriers
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executor, LocalExecutor
@@ -566,7 +566,10 @@ def _at_end_of_loop(case: Case, races: Sequence[Mistake], timeout_s: float) -> M
     is_of_warp = any(race.warp_barrier for race in races)
     if is_of_warp or _is_enough(case, places, timeout_s) or not _is_enough(case, end, timeout_s):
         return None
+    name = case.variant.method.path.name
+    loop = line_of_loop(case.program.text, name, max(lines), min(lines))
     cure = f"put __syncthreads() at the end of the loop's body, after line {max(lines)}"
+    cure += f", of the loop in line {loop}" * bool(loop)
     return dataclasses.replace(without_cure(races[0]), cure=cure, needs_barrier=True)
 
 

@@ -1007,6 +1007,12 @@ def _cure_of_conflict(watched: WatchedLaunch, access: Access, shape: ArrayShape,
     )
 
 
+def _a_warp(watched: WatchedLaunch) -> str:
+    """Return `a warp`, with the number of blocks that were watched if a launch has more."""
+    searched = len(watched.observation.blocks)
+    return f"a warp of the {searched} searched blocks" if 0 < searched < watched.launch.blocks else "a warp"
+
+
 def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
     """Describe a warp's access to global memory that touches more sectors than a coalesced one would.
 
@@ -1017,8 +1023,8 @@ def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
         return None
     sectors, ideal = access.sectors / access.requests, access.ideal_sectors / access.requests
     message = (
-        f"a warp {_WARP_VERBS[access.op]} {access.array or 'global memory'} in {_number(sectors)} sectors of "
-        f"{SECTOR_BYTES} bytes, and {_number(ideal)} would be enough"
+        f"{_a_warp(watched)} {_WARP_VERBS[access.op]} {access.array or 'global memory'} in "
+        f"{_number(sectors)} sectors of {SECTOR_BYTES} bytes, and {_number(ideal)} would be enough"
     )
     shape = watched.shapes.get(access.array)
     line = "column" if shape and shape.by_column else "row"

@@ -434,27 +434,12 @@ def with_barriers(
     Returns:
         None if there is no place for one of them.
     """
-    statements = [
-        node
-        for node in all_of(parsed(text), "expression_statement", "declaration", "return_statement")
-        if file_and_line_of(node)[0] == file
-    ]
-
-    def around(line: int) -> list[Node]:
-        """Return the last statement of a line, and what is around it, the innermost first."""
-        found = [
-            node
-            for node in statements
-            if 0 <= line - file_and_line_of(node)[1] <= node.end_point[0] - node.start_point[0]
-        ]
-        return [found[-1], *ancestors(found[-1])] if found else []
-
     edits = {}
     for after, before, is_next_iteration in places:
-        first, second = around(after), around(before)
+        first, second = _around(text, file, after), _around(text, file, before)
         if is_next_iteration:
-            loops = [n for n in first if n in second and n.type in ("for_statement", "while_statement")]
-            body = loops[0].child_by_field_name("body") if loops else None
+            loop = _loop_around(first, second)
+            body = loop.child_by_field_name("body") if loop else None
             if body is None:
                 return None
             place = body.end_byte - 1
@@ -474,6 +459,29 @@ def with_barriers(
             place = here[0].start_byte
         edits[place, place] = "__syncthreads(); "
     return _edited(text, edits)
+
+
+def _around(text: str, file: str, line: int) -> list[Node]:
+    """Return the last statement of a line, and what is around it, the innermost first."""
+    statements = all_of(parsed(text), "expression_statement", "declaration", "return_statement")
+    found = [
+        node
+        for node in statements
+        if file_and_line_of(node)[0] == file
+        and 0 <= line - file_and_line_of(node)[1] <= node.end_point[0] - node.start_point[0]
+    ]
+    return [found[-1], *ancestors(found[-1])] if found else []
+
+
+def _loop_around(first: Sequence[Node], second: Collection[Node]) -> Node | None:
+    loops = (n for n in first if n in second and n.type in ("for_statement", "while_statement"))
+    return next(loops, None)
+
+
+def line_of_loop(text: str, file: str, one: int, other: int) -> int:
+    """Return the line of the innermost loop around two lines of a file; 0 if there is none."""
+    loop = _loop_around(_around(text, file, one), _around(text, file, other))
+    return file_and_line_of(loop)[1] if loop else 0
 
 
 def with_change(text: str, change: KernelChange, changed_text: str) -> str:

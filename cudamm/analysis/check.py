@@ -732,6 +732,17 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
     return brief(first) if first is not None else ""
 
 
+def _with_loop(mistake: Mistake, text: str) -> Mistake:
+    """Return a race with the line of the loop at whose end a barrier is missing."""
+    after, before = mistake.barrier_lines
+    is_in_loop = mistake.barrier == AFTER_READING and "inside the loop," in mistake.cure
+    loop = line_of_loop(text, mistake.file, after, before) if is_in_loop else 0
+    cure = (
+        mistake.cure.replace("inside the loop,", f"inside the loop of line {loop},") if loop else mistake.cure
+    )
+    return dataclasses.replace(mistake, cure=cure)
+
+
 def _result(
     variant: Variant, dtype: str, checks: Sequence[_SizeCheck], sanitize: Sanitize | None, right_where: str
 ) -> CheckResult:
@@ -741,7 +752,8 @@ def _result(
     errors = [mistake for check in checks for mistake in check.errors]
     if any(check.explains_races for check in checks):
         errors = [mistake for mistake in errors if not (mistake.kind == "race" and mistake.array == "C")]
-    found = merged(_of_one_grid(errors, variant.method.program_size))
+    text = next((check.case.program.text for check in checks if check.case is not None), "")
+    found = [_with_loop(m, text) for m in merged(_of_one_grid(errors, variant.method.program_size))]
     mistakes = with_cause_first(
         found, [mistake for check in checks if check.is_explained for mistake in check.errors[-1:]]
     )

@@ -169,7 +169,7 @@ def _explained(
     described = describe_wrong(product, problem, variant, wrong, unwritten & (not adds))
     cause = adds
     if is_product and not adds:
-        x_down, y_down = ("//" in str(blocks) for blocks in (*variant.method.grid, "")[:2])
+        x_down, y_down = ("//" in str(blocks) for blocks in (*variant.method.grid, "", "")[:2])
         cause = _cause(
             run, problem, wrong, unwritten, depends_on_order, emulated=emulated, rounds_down=(x_down, y_down)
         )
@@ -319,6 +319,13 @@ def wrong_elements(product: Matrix, problem: Problem) -> Matrix:
     return wrong
 
 
+def _is_added_to_unset(product: Matrix, problem: Problem, wrong: Matrix) -> bool:
+    """Return whether wrong whole numbers are the right ones added to the pattern of an unset variable."""
+    unset = int.from_bytes(UNSET_LOCALS[0].tobytes()[:1] * product.itemsize, "little")
+    added = product[wrong].astype(np.int64) - problem.reference[0][wrong].astype(np.int64)
+    return bool((added % (1 << 8 * product.itemsize) == unset).all())
+
+
 def describe_wrong(
     product: Matrix,
     problem: Problem,
@@ -347,6 +354,8 @@ def describe_wrong(
     if not problem.element.is_integer and any(
         is_filled_with(product, pattern).any() for pattern in UNSET_LOCALS
     ):
+        return f"{text}, {UNSET_LOCAL}"
+    if problem.element.is_integer and _is_added_to_unset(product, problem, wrong):
         return f"{text}, {UNSET_LOCAL}"
     for name, guard in guards_of(product).items():
         if is_filled_with(product, guard)[row, column]:

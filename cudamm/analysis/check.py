@@ -880,7 +880,9 @@ def _explain_by_requirement(checks: Sequence[_SizeCheck], right: RightSizes) -> 
     wrong = [check for check in checks if check.errors and not right.holds(check.problem.shape)]
     errors = [mistake for check in wrong for mistake in check.errors]
     outside = [m for m in errors if m.kind == "misaligned"] or [m for m in errors if is_outside_of_matrix(m)]
-    has_other = any(m.kind not in follows for m in errors) or any(check.is_explained for check in wrong)
+    # Where the grid is empty, nothing follows from the access.
+    has_other = any(m.kind not in follows and not m.message.startswith(EMPTY_GRID) for m in errors)
+    has_other = has_other or any(check.is_explained for check in wrong)
     if right.steps_by_size is None or not outside or has_other:
         return
     for check in wrong:

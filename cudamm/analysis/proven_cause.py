@@ -489,6 +489,7 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             "swap x and y of the block at the launch, or swap threadIdx.x and threadIdx.y in the kernel",
             relaunched=lambda given: dataclasses.replace(given, block=swapped(given.block)),
         )  # fmt: skip
+    yield from _grids_of_other_sizes(case)
     if bx != by and gx != gy:
         yield ProvenCause(
             f"x and y are swapped in the grid and in the block: tried at {launch.shape}, where there "
@@ -499,7 +500,6 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
                 given, grid=swapped(given.grid), block=swapped(given.block)
             ),
         )  # fmt: skip
-    yield from _grids_of_other_sizes(case)
     yield from _other_orders(case, launch)
     yield from _members_of_structs(case, launch)
     yield from _other_sizes(case, launch, are_named=True)
@@ -513,11 +513,8 @@ def _grids_of_other_sizes(case: Case) -> Iterator[ProvenCause]:
     named = [{*re.findall(r"\b[MNK]\b", text)} for text in grid]
     if len(grid) < 2 or any(len(names) != 1 for names in named):
         return
-    chosen = [
-        [re.sub(r"\b[MNK]\b", size, text) for size in (*names, *("NMK"))]
-        for text, names in zip(grid, named, strict=True)
-    ]
-    for x, y in dict.fromkeys(itertools.product(*chosen)):
+    sizes = dict.fromkeys([("N", "M"), ("M", "N"), *itertools.product("NMK", repeat=2)])
+    for x, y in ([re.sub(r"\b[MNK]\b", *each) for each in zip(pair, grid, strict=True)] for pair in sizes):
         if [x, y] == grid:
             continue
 

@@ -364,6 +364,15 @@ class Interpreter:
                 whole, place = self.value(owner), getattr(self._number(end), "value", None)
                 if isinstance(whole, NamedFile) and isinstance(place, int):  # `__file__[:-3]`
                     return NamedFile(whole.path[:place])
+                if isinstance(whole, tuple) and isinstance(place, int):
+                    return whole[:place]
+            case ast.Subscript(value=owner, slice=ast.Slice(lower=first, upper=None, step=step)) if (
+                isinstance(whole := self.value(owner), tuple)
+            ):
+                begin = getattr(self._number(first), "value", None) if first else 0
+                every = getattr(self._number(step), "value", None) if step else 1
+                if isinstance(begin, int) and isinstance(every, int) and every:
+                    return whole[begin if first else None :: every]  # `block[::-1]`
             case ast.Subscript(value=owner, slice=ast.Tuple(elts=[_, key])):  # a part of each row
                 whole = self.value(owner)
                 is_part = isinstance(key, ast.Slice) and (key.lower or key.upper or key.step)

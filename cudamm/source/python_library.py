@@ -467,6 +467,7 @@ _TABLE: dict[str, Callable[[Call], Value | None]] = {
     "dict": lambda call: None if call.arguments else dict(call.keywords),
     "tuple": lambda call: call.first if isinstance(call.first, tuple) else None,
     "list": lambda call: call.first if isinstance(call.first, tuple) else None,
+    "reversed": lambda call: call.first[::-1] if isinstance(call.first, tuple) else None,
     "input": lambda call: FOR_USER, "raw_input": lambda call: FOR_USER,
     "getenv": lambda call: call.argument(1, "default"),
     "memcpy_htod": _cleared, "memcpy_htod_async": _cleared,

@@ -188,6 +188,12 @@ class Variant:
                     text = f"ceil({text} / {tile})"
             return text
 
+        for size, tile, *_ in found:  # a block more for a part of a vector would access what is beside it
+            if tile.isdigit() and re.search(rf"\b[a-z_]+{tile}\b", without_comments(self.method.code)):
+                text = (
+                    f"{size} has to be a multiple of {tile}, the elements of a vector: pad the matrices, or "
+                )
+                return self.method.with_own_sizes(text) + "access the rest of each row one by one"
         text = f"round {what} up: " + ", ".join(itertools.starmap(up, found))
         if is_of_host_code and re.search(r"\bceilf?\(", without_comments(self.method.source)):
             size, tile, *_ = found[0]

@@ -44,7 +44,7 @@ from cudamm.source.vector_changes import (
 SELECTED = "cudamm_selected_change"
 """Name of the variable with the number of the selected change, from 1; 0 selects the kernel as it is."""
 
-MOST_CHANGES = 400
+MOST_CHANGES = 1000
 """Maximum number of changes of one kernel that are tried."""
 
 MOST_TILES = 6

@@ -231,12 +231,12 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             if cause is None and any(fault.kind == "index" for fault in faults or ()):
                 cause = _of_declarations(whole, changes_of_extents(whole.program.text, whole.program.entry))
             return cause, None
-        if ragged is None:
-            return None, None
+        if ragged is None:  # rows of whole vectors are required
+            return _of_vectors(case, edge), None
         if is_right(ragged):
             return None if _has_no_fault(ragged) else _of_text(ragged, _is_zero), None
         cause = _of_launch(ragged, _rounded_up) or _of_text(ragged, _is_condition)
-        cause = cause or _of_launch(ragged, _more_blocks)
+        cause = cause or _of_vectors(case, edge) or _of_launch(ragged, _more_blocks)
         source = ragged.program
         sizes = _sizes_in_file(ragged)
         rests = changes_of_unrolled_loops(source.text, source.entry, sizes)
@@ -248,6 +248,24 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
     finally:
         for tried in filter(None, (whole, ragged)):
             tried.problem.release()
+
+
+def _of_vectors(case: Case, edge: int) -> ProvenCause | None:
+    """Return the condition that makes a kernel of vectors right where its sizes are multiples of these."""
+    width = _vector_width(case.program)
+    ragged = _at_multiples(case, edge, width) if width > 1 else None
+    if ragged is None:
+        return None
+    try:
+        return None if is_right(ragged) else _of_text(ragged, _is_condition)
+    finally:
+        ragged.problem.release()
+
+
+def _vector_width(source: Program) -> int:
+    """Return the number of elements of the kernel's longest vectors, 1 without any."""
+    widths = re.findall(r"\b(?:float|double|int|half)([24])\b", source.text)
+    return max(map(int, widths), default=1)
 
 
 _FURTHER_TILES = ((4, 3, 2), (8, 9, 2))
@@ -1208,7 +1226,9 @@ def _is_right_at_other_sizes(cause: ProvenCause, case: Case, *, ragged: bool = F
     small = (shape for shape in deeper if math.prod(shape.extents) <= MOST_WORK)
     shapes += itertools.islice(filter(functools.partial(_has_launch, case), small), 1)
     if ragged:
-        shapes.append(Shape(*(max(1, extent - 1) for extent in (m, n, k))))
+        width = _vector_width(case.program)
+        less = 1 if any(extent % width for extent in (m, n, k)) else width
+        shapes.append(Shape(*(max(1, extent - less) for extent in (m, n, k))))
     return all(_is_right_at(cause, case, shape) for shape in shapes)
 
 

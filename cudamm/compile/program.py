@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from cudamm.compile.runtime_headers import includes_others
 from cudamm.errors import UsageError
 from cudamm.kernels.header import names_result
 from cudamm.kernels.method import ElementType, Method, Value
+from cudamm.kernels.parameter_types import parameters_of
 from cudamm.kernels.variant import Variant
 from cudamm.source.c_text import LAUNCHER, with_values, without_comments
 from cudamm.source.included_files import line_directive, may_include
@@ -135,11 +136,9 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
     in_entry = set(re.findall(r"\w+", method.entry))
     words, defined = _names_in(code)
     source = _redefined(source, {name: value for name, value in values.items() if name in defined})
-    defines = [
-        f"#define {name} {value}"
-        for name, value in values.items()
-        if name in words and name not in defined | in_entry
-    ]
+    substituted = [name for name in values if name in words and name not in defined | in_entry]
+    _check_are_no_parameters([name for name in variant.params if name in substituted], method, code)
+    defines = [f"#define {name} {values[name]}" for name in substituted]
     if "element" in words | in_entry:
         defines += _included(element)
         defines.append(f"typedef {element.c_name} element;")
@@ -160,6 +159,19 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
     if "<" in entry:  # nvcc compiles a template for the arguments with which host code names it
         parts += ["#ifdef __CUDACC__", f"auto *cudamm_entry = &::{entry};", "#endif"]
     return Program(method, element, fmad, entry, "\n".join([*parts, ""]))
+
+
+def _check_are_no_parameters(chosen: Sequence[str], method: Method, code: str) -> None:
+    """Raise UsageError if a name that -D gives a value is a parameter of a user's kernel."""
+    if not chosen or method.builtin or not method.is_kernel:
+        return
+    names = [re.findall(r"\w+", declared)[-1] for declared in parameters_of(code, method.entry)]
+    for name in chosen:
+        if name in names:
+            raise UsageError(
+                f"{name} is a parameter of {method.entry}, and -D sets constants: give its value with "
+                f"--args, as number {names.index(name) + 1} of {len(names)}"
+            )
 
 
 @functools.lru_cache(maxsize=8)  # all variants of a method have the same code

@@ -322,7 +322,8 @@ def wrong_elements(product: Matrix, problem: Problem) -> Matrix:
 def _is_added_to_unset(product: Matrix, problem: Problem, wrong: Matrix) -> bool:
     """Return whether wrong whole numbers are the right ones added to the pattern of an unset variable."""
     unset = int.from_bytes(UNSET_LOCALS[0].tobytes()[:1] * product.itemsize, "little")
-    added = product[wrong].astype(np.int64) - problem.reference[0][wrong].astype(np.int64)
+    m, n = product.shape  # it may lack the last rows and columns of the problem
+    added = product[wrong].astype(np.int64) - problem.reference[0][:m, :n][wrong].astype(np.int64)
     return bool((added % (1 << 8 * product.itemsize) == unset).all())
 
 

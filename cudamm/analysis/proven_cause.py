@@ -33,7 +33,7 @@ from cudamm.execution.usual_causes import FEW_BLOCKS
 from cudamm.kernels.header import ARRAY_FILE, TENSOR_MAP
 from cudamm.kernels.launch_plan import Launch, StructValue, plan
 from cudamm.kernels.method import SIZE_NAMES
-from cudamm.kernels.parameter_types import parameters_of
+from cudamm.kernels.parameter_types import parameter_names, parameters_of
 from cudamm.kernels.problem import UNSCALED, Shape
 from cudamm.kernels.usual_sizes import are_square_only, fixed_extents
 from cudamm.source.c_definitions import source_file
@@ -759,8 +759,7 @@ def _check_in_kernel(case: Case) -> str:
     method, text = case.variant.method, case.program.text
     if shared_arrays_in(text) or dynamic_arrays_in(text):
         return "; in the tiles, write 0 in place of the others"
-    names = [re.findall(r"\w+", declared)[-1] for declared in parameters_of(text, method.entry)]
-    given = dict(zip(method.arguments, names, strict=False))
+    given = dict(zip(method.arguments, parameter_names(text, method.entry), strict=False))
     stored = rf"\b{given.get('C')}\s*\[\s*(\w+)\s*\*\s*(\w+)\s*\+\s*(\w+)\s*\]\s*\+?=(?!=)"
     found = {*re.findall(stored, text)}
     row, width, column = found.pop() if len(found) == 1 else ("", "", "")
@@ -797,23 +796,10 @@ _SHARES = (0.5, 0.25, 2, 4, 8, 0.125, 1)
 """Numbers of threads that are tried, as shares of those of a launch."""
 
 
-def _passed_by_name(case: Case) -> set[int]:
-    """Return the places of the arguments that have the names of their parameters, if host code shows them."""
-    method = case.variant.method
-    lines = method.source.splitlines()[max(0, method.launched_at[1] - 1) :]
-    call = re.search(r">>>\s*\(([^;]*)\)\s*;", "\n".join(lines))
-    given = split_at_commas(call[1]) if call and method.launched_at[1] else []
-    declared = parameters_of(case.program.text, case.program.entry)
-    pairs = enumerate(zip(given, declared, strict=False))
-    return {
-        place for place, (text, parameter) in pairs if re.search(rf"\b{re.escape(text.strip())}$", parameter)
-    }
-
-
 def _other_orders(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     """Yield other orders of the arguments that are sizes, and A and B swapped."""
     names, own = case.variant.method.arguments, case.variant.method.with_own_sizes
-    where, by_name = _places_of_sizes(case, launch), _passed_by_name(case)
+    where, by_name = _places_of_sizes(case, launch), case.variant.method.named_arguments
     orders = itertools.permutations(where) if len(where) == 3 else _with_two_swapped(where)
     for order in orders:
         passed, right = (tuple(names[place] for place in chosen) for chosen in (where, order))

@@ -14,7 +14,7 @@ from cudamm.compile.runtime_headers import includes_others
 from cudamm.errors import UsageError
 from cudamm.kernels.header import names_result
 from cudamm.kernels.method import ElementType, Method, Value
-from cudamm.kernels.parameter_types import parameters_of
+from cudamm.kernels.parameter_types import parameter_names
 from cudamm.kernels.variant import Variant
 from cudamm.source.c_text import LAUNCHER, with_values, without_comments
 from cudamm.source.included_files import line_directive, may_include
@@ -165,7 +165,7 @@ def _check_are_no_parameters(chosen: Sequence[str], method: Method, code: str) -
     """Raise UsageError if a name that -D gives a value is a parameter of a user's kernel."""
     if not chosen or method.builtin or not method.is_kernel:
         return
-    names = [re.findall(r"\w+", declared)[-1] for declared in parameters_of(code, method.entry)]
+    names = parameter_names(code, method.entry)
     for name in chosen:
         if name in names:
             raise UsageError(

@@ -340,6 +340,7 @@ def parse_method(
         wrong_dimension_at=_file_and_line(path, wrong.place) if wrong else ("", 0),
         copies_back_only=bool(worked_out and worked_out.copies_back_only),
         left_out=worked_out.left_out if worked_out else (),
+        named_arguments=worked_out.named_arguments if worked_out else frozenset(),
         keeps_shared_limit=launch is not None
         and _keeps_shared_limit(path, launch.worked_out, launch.code or whole),
         found_fields=tuple(launch.fields.items()) if launch else (),

@@ -237,6 +237,7 @@ class Method:
         keeps_shared_limit: True if the program launches the kernel without raising the limit of 48 KiB for
             dynamic shared memory.
         left_out: parts of a user's program that the launch lacks, such as other products, each as a sentence.
+        named_arguments: places of the arguments that the program names as the kernel does.
         found_fields: fields of the launch that neither the header nor options give, and their values.
         include_folders: folders in which the user's headers are searched for, beside the usual ones.
         column_major: the matrices that the method reads or writes column by column, in the order A, B, C.
@@ -286,6 +287,7 @@ class Method:
     copies_back_only: bool = False
     keeps_shared_limit: bool = False
     left_out: tuple[str, ...] = ()
+    named_arguments: frozenset[int] = frozenset()
     found_fields: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -411,3 +411,9 @@ def parameters_of(code: str, entry: str) -> list[str]:
         raise UsageError(f"no parameter list of {entry} was found")
     declared = code[start : closing_bracket(code, start) - 1].strip()
     return [] if declared in ("", "void") else split_at_commas(declared, brackets="([{<")
+
+
+def parameter_names(code: str, entry: str) -> list[str]:
+    """Return the names of a function's parameters. Raise UsageError if the function is not found."""
+    declared = (parameter.partition("[")[0] for parameter in parameters_of(code, entry))  # `float (*A)[K]`
+    return [re.findall(r"\w+", each)[-1] for each in declared]

@@ -94,6 +94,7 @@ class WorkedOutLaunch:
         copies_back_only: whether a Python program passes C by PyCUDA's `Out`: C is not copied to the GPU.
         swapped: why A and B are certainly passed in the wrong order; empty if they are not.
         left_out: parts of the launch that the fields do not have, such as offsets, each as a sentence.
+        named_arguments: places of the arguments that have the names of their parameters.
         wrong_dimension: which size is taken from the wrong dimension of a tensor; the fields are those of the
             right one. None for none.
         instances: the other instances of the kernel that the program launches or names, such as `mm<double>`.
@@ -119,6 +120,7 @@ class WorkedOutLaunch:
     conflict_fields: tuple[str, ...] = ()
     swapped: str = ""
     left_out: tuple[str, ...] = ()
+    named_arguments: frozenset[int] = frozenset()
     wrong_dimension: WrongDimension | None = None
 
     @property
@@ -389,6 +391,13 @@ class _Launch:
             conflict_place=place_of(self.cleared_by) if self.zeros_mistake and self.cleared_by else "",
             swapped=self._swapped_matrices(),
             left_out=(*self.left_out, *self._offsets(), *self._other_kernels()) if is_product else (),
+            named_arguments=frozenset(
+                place
+                for place, (argument, name) in enumerate(
+                    zip(self.statement.arguments, self.kernel.parameter_names, strict=False)
+                )
+                if text_of(argument) == name
+            ),
         )
 
     def _swapped_matrices(self) -> str:

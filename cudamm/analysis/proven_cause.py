@@ -84,6 +84,13 @@ LONGEST_SEARCH_S = 20.0
 MOST_LOAD = 4.0
 """Maximum factor of that time on a machine with more processes than cores."""
 
+SHORT_LAUNCH_S = 0.5
+MOST_SLOWER = 10
+"""A change is no cure if its launches take longer than `SHORT_LAUNCH_S` and than so many times the usual.
+
+Such a change makes the step of a loop tiny; to watch all its accesses would take up the time of the search.
+"""
+
 MOST_WORK = 2**25
 """Maximum number of multiplications of a product that is tried."""
 
@@ -99,8 +106,12 @@ LARGEST_TILE = 128
 
 def _end_of_search() -> float:
     """Return the time of `time.monotonic()` after which no further change is tried."""
-    load = os.getloadavg()[0] / CORES
-    return time.monotonic() + LONGEST_SEARCH_S * min(max(load, 1.0), MOST_LOAD)
+    return time.monotonic() + LONGEST_SEARCH_S * _load()
+
+
+def _load() -> float:
+    """Return by how much longer a process may take than on a machine that does nothing else."""
+    return min(max(os.getloadavg()[0] / CORES, 1.0), MOST_LOAD)
 
 
 def _same_launch(launch: Launch) -> Launch:
@@ -353,13 +364,18 @@ def _may_try(case: Case) -> bool:
 
 
 class _Trials:
-    """Launches of a case with changes."""
+    """Launches of a case with changes.
+
+    Attributes:
+        took_s: the time in seconds that the last call of `is_right` took.
+    """
 
     def __init__(self, case: Case) -> None:
         assert case.launch is not None  # noqa: S101 - `_may_try` looked at it
         self._case, self._problem, self._launch = case, case.problem, case.launch
         self._inputs = padded(case.launch, *case.problem.inputs)
         self._deadline = _end_of_search()
+        self.took_s = 0.0
         self._run: ProcessRun | None = None
         self._run_of: tuple[Program, Launch] | None = None
         self._compiled: dict[Program, Executable] = {}
@@ -387,7 +403,8 @@ class _Trials:
         Args:
             within: judge only so many rows and columns of C.
         """
-        if time.monotonic() > self._deadline:
+        begin = time.monotonic()
+        if begin > self._deadline:
             return False
         launch, source = launch or self._launch, source or self._case.program
         try:
@@ -406,6 +423,8 @@ class _Trials:
         except KernelError:
             self._close()
             return False
+        finally:
+            self.took_s = time.monotonic() - begin
 
     def is_right_at_first(self, descending: bool) -> bool:
         """Return whether the first launch of a new process gives the right product."""
@@ -1053,12 +1072,15 @@ def _of_text(
     source, changes = case.program, list(filter(is_tried, _changes_of(case)))
     for tried, changed in _compiled_together(source, changes, _end_of_search()):
         with _Trials(case) as trials:
+            trials.is_right(None, changed, 0)  # without a change
+            longest_s = max(SHORT_LAUNCH_S * _load(), MOST_SLOWER * trials.took_s)
             for number, change in enumerate(tried, 1):
                 file = "" if change.file == source.method.path.name else change.file
                 cause = ProvenCause(
                     change.mistake, change.cure, change.array, file, change.line, (change, source.text)
                 )
-                makes_right = trials.is_right(None, changed, number) and _is_clean(cause, case)
+                makes_right = trials.is_right(None, changed, number) and trials.took_s <= longest_s
+                makes_right = makes_right and _is_clean(cause, case)
                 if makes_right and _is_right_at_other_sizes(cause, case, ragged=change.is_condition):
                     others = [
                         other

@@ -31,7 +31,7 @@ class RowPadding:
 
     Attributes:
         elements: the number; negative if the rows have too many.
-        is_free: no bank conflict is left.
+        is_free: no bank conflict of the access is left, and no other access gets one.
     """
 
     elements: int
@@ -89,7 +89,10 @@ def row_padding(
     best = min(tried, key=lambda n: (tried[n], n), default=0)
     if not best or surplus(0) < LEAST_GAIN * tried[best]:
         return None
-    return RowPadding(best // shape.element_bytes, not tried[best])
+    is_free = not surplus_of(access.site, best) and all(
+        surplus_of(site, best) <= surplus_of(site, 0) for site in sites
+    )
+    return RowPadding(best // shape.element_bytes, is_free)
 
 
 def elements_side_by_side(access: Access, shape: ArrayShape, observation: Observation) -> int | None:

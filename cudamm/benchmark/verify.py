@@ -88,9 +88,8 @@ def verify_all(
     verification = _Verification(SharedCases(in_turn(prepared, progress)), advises)
     with device_threads(executors) as threads:
         yield from threads.run(verification.run, verification.cases.may_have_any)
-        for case, verdict in verification.right_in_part() if watches else ():
-            if look_again is not None and (cause := look_again(case, verdict)):
-                yield verification.failed(case, verdict, cause)
+        if look_again is not None and watches:
+            yield from verification.watched(verification.right_in_part(), look_again)
         for (case, _), sizes in threads.share(verification.partly_wrong(), _where_right):
             right = _watched(case, sizes, look_again)
             if right is not None:
@@ -105,12 +104,7 @@ def verify_all(
             explained.add(case.variant)
     for case, verdict in verification.with_refuted_guess(explained):
         yield verification.updated(case, reason=verdict.reason, verdict=verdict)
-    for small, large in verification.to_watch(only_if_adding=not watches):
-        found = [(*pair, cause) for pair in small if (cause := look_again(*pair))]
-        if found:
-            found += [(*pair, cause) for pair in large if (cause := look_again(*pair))]
-        for case, verdict, cause in found:
-            yield verification.failed(case, verdict, cause)
+    yield from verification.watched(verification.to_watch(only_if_adding=not watches), look_again)
 
 
 def is_success(results: Sequence[Result]) -> bool:
@@ -370,6 +364,10 @@ def _watched(case: Case, found: RightSizes, look_again: LookAgain | None) -> Rig
     return without_faults(found, has_fault)
 
 
+_ToWatch = tuple[list[tuple[Case, Verdict]], list[tuple[Case, Verdict]]]
+"""Right cases of a variant: those to watch, and those to watch if one of the former has a fault."""
+
+
 class _Verification:
     """The verification of cases, by one or several devices.
 
@@ -442,23 +440,18 @@ class _Verification:
                 found.setdefault(first.variant, (first, known))
         return list(found.values()) if len(found) <= MOST_PARTLY_WRONG else []
 
-    def right_in_part(self) -> list[tuple[Case, Verdict]]:
-        """Return the right cases to watch of variants that are wrong elsewhere.
+    def right_in_part(self) -> Iterator[_ToWatch]:
+        """Yield the right cases to watch, the program's own size among them, of variants wrong elsewhere."""
+        for variant in self._right:
+            if variant in self.doubtful:
+                small, large = self._chosen(variant)
+                own = variant.method.program_size
+                large.sort(key=lambda pair: pair[0].problem.shape.extents != own)
+                count = sum(case.problem.shape.extents == own for case, _ in large)
+                yield small + large[:count], large[count:]
 
-        These include the program's own size.
-        """
-        return [
-            (case, verdict)
-            for variant in [variant for variant in self._right if variant in self.doubtful]
-            for case, verdict in self._right[variant]
-            if case.problem.shape.extents == variant.method.program_size
-            or any(case is chosen for chosen, _ in self._chosen(variant)[0])
-        ]
-
-    def to_watch(
-        self, *, only_if_adding: bool
-    ) -> Iterator[tuple[list[tuple[Case, Verdict]], list[tuple[Case, Verdict]]]]:
-        """Yield the cases to watch and the others, in one type, of each of the first variants that are right.
+    def to_watch(self, *, only_if_adding: bool) -> Iterator[_ToWatch]:
+        """Yield the cases to watch, in one type, of each of the first variants that are right.
 
         Args:
             only_if_adding: only of variants that add to C.
@@ -473,7 +466,16 @@ class _Verification:
         ]
         yield from map(self._chosen, variants[:MOST_WATCHED_VARIANTS])
 
-    def _chosen(self, variant: Variant) -> tuple[list[tuple[Case, Verdict]], list[tuple[Case, Verdict]]]:
+    def watched(self, chosen: Iterable[_ToWatch], look_again: LookAgain) -> Iterator[Result]:
+        """Watch right cases, and yield the result of each that has a fault after all."""
+        for small, large in chosen:
+            found = [(*pair, cause) for pair in small if (cause := look_again(*pair))]
+            if found:
+                found += [(*pair, cause) for pair in large if (cause := look_again(*pair))]
+            for case, verdict, cause in found:
+                yield self.failed(case, verdict, cause)
+
+    def _chosen(self, variant: Variant) -> _ToWatch:
         """Return the right cases of a variant, in one type, that are worth watching, and the others.
 
         These are the smallest, and for each axis of the grid the smallest with several blocks along it: only

@@ -80,10 +80,9 @@ def _print_result(console: Console, result: CheckResult) -> None:
         console.print(f" remark: {escape(result.remark)}", style="dim", soft_wrap=True)
     for size, counts in result.watched.items():
         if counts[0] < counts[1]:
-            text = (
-                f" {counts[0]:,} of {counts[1]:,} blocks were searched for mistakes at {size}; "
-                "the results of all blocks were verified"
-            )
+            text = f" {counts[0]:,} of {counts[1]:,} blocks were searched for mistakes at {size}"
+            if result.status == "clean":  # else a launch may have ended early
+                text += "; the results of all blocks were verified"
             console.print(text, style="dim", soft_wrap=True)
     for text in _not_looked_at(result):
         console.print(f" not looked at: {escape(text)}", style="dim", soft_wrap=True)
@@ -109,7 +108,7 @@ def _print_mistake(console: Console, mistake: Mistake, result: CheckResult) -> N
     text = sentence(mistake.message)
     if mistake.severity == "error" and mistake.sizes and len(result.sizes) > 1:
         text += (
-            f" This mistake occurs at {len(mistake.sizes)} of {len(result.sizes)} sizes, "
+            f" This mistake was seen at {len(mistake.sizes)} of {len(result.sizes)} sizes, "
             f"first at {mistake.sizes[0]}."
         )
     _print_below(console, Text(text))

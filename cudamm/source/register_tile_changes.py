@@ -125,10 +125,13 @@ def exchanged_counters(body: Node, sites: Sequence[Site]) -> Iterator[KernelChan
         if len(one) == len(other) == 1:
             exchanged = {one[0]: text_of(other[0]), other[0]: text_of(one[0])}
             new = replaced(product, exchanged)
+            # If the outer loop's counter comes first, as in a[i] * b[j], rather the sum's indices are wrong.
+            inner = counters_at(product)
+            rank = 1 if inner.index(text_of(one[0])) < inner.index(text_of(other[0])) else 2
             yield KernelChange(
                 f"two counters are exchanged, {text_of(one[0])} and {text_of(other[0])}: "
                 f"{text_of(product)} instead of {new}",
-                f"write {new}", "", *file_and_line_of(product), edits_within(exchanged, sites), 1,
+                f"write {new}", "", *file_and_line_of(product), edits_within(exchanged, sites), rank,
             )  # fmt: skip
 
 

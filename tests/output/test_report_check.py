@@ -45,7 +45,7 @@ def test_a_mistake_has_kind_place_source_line_message_and_cure():
     assert lines[2].strip() == "sum += As[ty][k] * Bs[k][tx];"  # brackets are not markup
     assert lines[3].strip() == (
         "Thread (0,0) of block (0,0) writes As[0][0] in line 4 and thread (1,0) reads it in line 6. "
-        "This mistake occurs at 2 of 2 sizes, first at 17x31x13."
+        "This mistake was seen at 2 of 2 sizes, first at 17x31x13."
     )
     assert lines[4].strip() == "Cure: put __syncthreads() between them."
     assert "0 of 1 variants passed." in lines and "Success!" not in "".join(lines)

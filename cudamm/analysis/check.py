@@ -729,7 +729,7 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
     if multiple is not None and outside:
         return brief(without_bounds_check(mistakes, outside, case.program, multiple)[0])
     first = next((m for m in merged(mistakes) if m.kind != "crash" and m.message != verdict.reason), None)
-    return brief(first) if first is not None else ""
+    return brief(_with_loop(first, case.program.text)) if first is not None else ""
 
 
 def _with_loop(mistake: Mistake, text: str) -> Mistake:

@@ -1040,6 +1040,8 @@ def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
         cure = ""
     elif stride is not None and stride > access.size_bytes:
         message += f": neighbouring threads are {stride:,} bytes apart"
+        if shape and stride == shape.extents[0 if shape.by_column else -1] * shape.element_bytes:
+            message += f", the length of a {line}"
     return watched.mistake(
         "uncoalesced", message, cure, access.line, access.file, array=access.array, count=access.requests
     )

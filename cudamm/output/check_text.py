@@ -65,6 +65,9 @@ def _print_result(console: Console, result: CheckResult) -> None:
     }[result.status]
     if result.advice:
         verdict += f", {_count(len(result.advice), 'piece')} of advice"
+        counted_at = list(dict.fromkeys(size for advice in result.advice for size in advice.sizes))
+        if len(result.sizes) > 1 and len(counted_at) == 1:
+            verdict += f", counted at {counted_at[0]}"
     at = ""
     if result.sizes:
         at = f" at {result.sizes[0]}" if len(result.sizes) == 1 else f" at {len(result.sizes)} sizes"

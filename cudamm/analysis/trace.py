@@ -490,11 +490,11 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
     """Trace each case, in order.
 
     Raises:
-        UsageError: a case cannot be launched, or does not have the warp to be recorded.
+        UsageError: the only case cannot be launched, or a case does not have the warp to be recorded.
         NoDeviceError: there is no C++ compiler.
     """
     executor = InProcessExecutor(host())
-    planned = plan_all(executor, cases, fmad, verified=False)
+    planned = plan_all(executor, cases, fmad, verified=False, each_may_fail=len(cases) > 1)
     for case in planned:
         _check_watch(case, settings)
     (baseline,) = variants(find(BASELINE), {})
@@ -585,6 +585,9 @@ def _traced(
         padded=launch is not None and launch.shape != shape,
         status="ok",
     )
+    if isinstance(case.compiled, KernelError):
+        reason = str(case.compiled).replace(f"{case.variant}: ", "")
+        return dataclasses.replace(result, status="failed", reason=reason)
     if launch is None:
         return dataclasses.replace(result, status="skipped", reason=case.skipped)
     executable = compiled[case.program]

@@ -27,7 +27,7 @@ from cudamm.compile.program import program
 from cudamm.devices.cpu_device import CpuDevice
 from cudamm.devices.device import Ceilings, DeviceInfo, Peak, Target, Unit
 from cudamm.devices.gpu_device import GpuTarget
-from cudamm.errors import NoDeviceError, RequirementError, UsageError
+from cudamm.errors import KernelError, NoDeviceError, RequirementError, UsageError
 from cudamm.execution.executor import Executor
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.architecture import Architecture, architecture_of_gpu, find_architecture
@@ -409,19 +409,42 @@ def bounds(
 
     Raises:
         UsageError: a method is not written for the element type, its header's expressions cannot be evaluated
-            for the problem, no GPU can launch it, or the requirements of no case are met.
+            for the problem, or the requirements of no case are met.
+        UsageError, KernelError: the GPU can launch no case.
     """
     check_count(len(cases), "cases", MOST_CASES)
-    results = []
+    results: list[RooflineResult] = []
+    failures: list[KernelError | UsageError] = []
     for position, (variant, problem) in enumerate(cases):
         program(variant, problem.element, fmad)  # refuses an element type that the method does not have
         result = _result(variant, problem, roofline, position, (counted or {}).get(position))
-        if result.status == "ok":
-            check(variant, plan(variant, problem.shape, problem.element), limits)
+        if result.status == "ok" and (failure := _why_not_launched(variant, problem, limits)) is not None:
+            failures.append(failure)
+            reason = str(failure).removeprefix(f"{variant}: ")
+            result = replace(result, status="failed", reason=reason, traffic=None, requested=None)
         results.append(result)
+    if failures and all(result.status != "ok" for result in results):
+        raise failures[0]
     if results and all(result.status == "skipped" for result in results):
         raise RequirementError(results[0].reason)
     yield from results
+
+
+def _why_not_launched(variant: Variant, problem: Problem, limits: Limits) -> KernelError | UsageError | None:
+    """Return why a GPU cannot launch a case; None if it can.
+
+    Raises:
+        UsageError: the header's expressions cannot be evaluated for the problem.
+    """
+    try:
+        launch = plan(variant, problem.shape, problem.element)
+    except KernelError as error:
+        return error
+    try:
+        check(variant, launch, limits)
+    except UsageError as error:
+        return error
+    return None
 
 
 def measure(

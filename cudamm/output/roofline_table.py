@@ -126,7 +126,7 @@ def findings(results: Sequence[RooflineResult]) -> list[str]:
     more = len(found) - MOST_FINDINGS
     if more > 0:
         found = [*found[:MOST_FINDINGS], f"… and {more} more rates lie above their bounds"]
-    unknown = {r.method: r for r in results if r.traffic is None and r.status != "skipped"}
+    unknown = {r.method: r for r in results if r.traffic is None and r.status == "ok"}
     for method, result in unknown.items():
         why = f" ({result.why_not_counted})" if result.why_not_counted else ""
         found.append(

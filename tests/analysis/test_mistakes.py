@@ -326,7 +326,11 @@ def test_an_access_of_twice_the_ideal_sectors_is_uncoalesced(make_program, chang
 @pytest.mark.parametrize(
     ("offsets", "words", "cure"),
     [
-        ({0: 0, 1: 28}, ": neighbouring threads are 28 bytes apart, the length of a row", "neighbouring elements of a row"),
+        (
+            {0: 0, 1: 28},
+            ": neighbouring threads are 28 bytes apart, the length of a row",
+            "neighbouring elements of a row",
+        ),
         ({0: 0, 1: 0}, ": neighbouring threads share an element", ""),
         ({0: 0, 1: 4}, ": a row of the block is only 4 threads wide", "8 threads in x fill a sector"),
         ({0: 4}, "would be enough", "neighbouring elements of a row"),

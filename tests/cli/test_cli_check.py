@@ -44,7 +44,10 @@ def test_a_race_is_explained_and_ends_with_1(run):
 def test_kernels_without_mistakes_are_clean_and_get_advice(run):
     result = run("check -m naive,tiled --block 32 -n 64 -n 33x17x5")
     assert result.status == 0
-    assert "naive BLOCK_SIZE=32, float32 at 2 sizes: clean, 2 pieces of advice, counted at 64x64x64" in result.stdout
+    assert (
+        "naive BLOCK_SIZE=32, float32 at 2 sizes: clean, 2 pieces of advice, counted at 64x64x64"
+        in result.stdout
+    )
     assert (
         "advice: uncoalesced, 04_naive.cu:" in result.stdout
         and "neighbouring elements of a row" in result.stdout

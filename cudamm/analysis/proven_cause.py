@@ -40,6 +40,7 @@ from cudamm.source.c_definitions import source_file
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.changed_expression import KernelChange
 from cudamm.source.expression import MOST_THREADS, Expression, parse, split_at_commas
+from cudamm.source.host_code import shared_bytes_of_launch
 from cudamm.source.kernel_changes import (
     ENDS_TOO_EARLY,
     NO_ZERO,
@@ -591,12 +592,17 @@ def _more_shared_memory(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     if times == element.size_bytes:
         how = f": multiply their number by sizeof({element.c_name}), which is {times}"
 
+    (file, line), variable, number = case.variant.method.launched_at, "", 0
+    if line and not file:
+        variable, number = shared_bytes_of_launch(case.variant.method.source, line)
+    place = f" ({variable} in line {number})" if variable else ""
+
     def enlarged(given: Launch) -> Launch:
         return dataclasses.replace(given, shared_bytes=times * given.shared_bytes or used)
 
     yield ProvenCause(
-        f"the launch gives each block {given:,} bytes of dynamic shared memory, and the kernel, tried at "
-        f"{launch.shape}, uses {used:,} of {reaches[0].array}",
+        f"the launch gives each block {given:,} bytes of dynamic shared memory{place}, and the kernel, "
+        f"tried at {launch.shape}, uses {used:,} of {reaches[0].array}",
         f"let the launch give {times * given or used:,} bytes{how}", reaches[0].array, relaunched=enlarged,
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ from cudamm.source.c_definitions import (
     class_of,
     flat_name,
     is_getter,
+    source_file,
     without_casts,
 )
 from cudamm.source.c_numbers import Number, Translation, constant_values, renamed
@@ -78,6 +79,25 @@ class LaunchStatement:
             *map(text_of, (*self.configuration, *self.arguments)),
         )
         return " ".join(" ".join(parts).split())
+
+
+def shared_bytes_of_launch(source: str, line: int) -> tuple[str, int]:
+    """Return the variable that gives a launch its bytes of shared memory, and the line of its value.
+
+    Args:
+        line: the line of the launch.
+
+    Returns:
+        An empty name and 0 if the launch has no such variable, or if its value is not known.
+    """
+    file, lines = source_file(source), source.splitlines()
+    for launch in launches(file):
+        name = text_of(launch.configuration[2]) if len(launch.configuration) > 2 else ""
+        value = launch.function.values.get(name, file.constants.get(name))
+        is_of_file = value is not None and text_of(value).partition("\n")[0] in lines[line_of(value) - 1]
+        if value is not None and launch.line == line and is_of_file:
+            return name, line_of(value)
+    return "", 0
 
 
 def launches(file: SourceFile) -> list[LaunchStatement]:

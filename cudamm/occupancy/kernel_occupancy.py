@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +68,7 @@ def occupancy_of_kernels(
     if all(failures):
         first = failures[0]
         raise first if isinstance(first, KernelError) else UsageError(str(first))
-    compiled = compile_for_all(planned, progress)
+    compiled = compile_for_all(planned, progress, with_impossible=True)
     for architecture, planned_cases in planned.items():
         yield from results_of(architecture, planned_cases, compiled[architecture], carveout_percent)
 
@@ -85,16 +86,23 @@ def plan_for(architecture: Architecture, variant: Variant, problem: Problem, fma
 
 
 def compile_for_all(
-    planned: Mapping[Architecture, Sequence[Planned]], progress: Progress
+    planned: Mapping[Architecture, Sequence[Planned]], progress: Progress, *, with_impossible: bool = False
 ) -> dict[Architecture, dict[Program, ReportedCubin | KernelError]]:
     """Compile the cases that can be launched, for one architecture after the other, on all cores.
+
+    Args:
+        with_impossible: compile those of a user's kernel too that cannot be launched, for their resources.
 
     Raises:
         UsageError: a user's kernel compiles in no variant for any architecture.
     """
     compiled: dict[Architecture, dict[Program, ReportedCubin | KernelError]] = {}
     for architecture, planned_cases in planned.items():
-        programs = dict.fromkeys(case.program for case in planned_cases if not case.impossible)
+        programs = dict.fromkeys(
+            case.program
+            for case in planned_cases
+            if not case.impossible or (with_impossible and not case.variant.method.builtin)
+        )
         done = 0
 
         def report(method: str, name: str = architecture.name, total: int = len(programs)) -> None:
@@ -108,26 +116,36 @@ def compile_for_all(
     return compiled
 
 
+def _block_of(case: Planned) -> tuple[int, int]:
+    """Return the threads and the dynamic shared memory of a block that cannot be launched; 0 if not known."""
+    variant, element, shape = case.variant, case.problem.element, case.problem.shape
+    try:
+        names = variant.names(element, *variant.padded(element, shape.m, shape.n, shape.k))
+        block = variant.extents("threads", variant.method.threads, names)
+        return math.prod(block), variant.method.shared_bytes.whole(names)
+    except (UsageError, KernelError):
+        return 0, 0
+
+
 def results_of(
     architecture: Architecture,
     planned: Sequence[Planned],
     compiled: Mapping[Program, ReportedCubin | KernelError],
     carveout_percent: int | None,
 ) -> list[OccupancyResult]:
-    """Return a result for each planned case; `compiled` contains the programs that can be launched."""
+    """Return a result for each planned case; `compiled` contains the programs that were compiled."""
     rows: list[tuple[int, int, int, int, int]] = []
     other_fields: list[Mapping[str, Any]] = []
     for case in planned:
         launch, cubin = case.launch, compiled.get(case.program)
-        threads = launch.threads_per_block if launch else 0
-        dynamic = launch.shared_bytes if launch else 0
+        threads, dynamic = (launch.threads_per_block, launch.shared_bytes) if launch else _block_of(case)
         reason, resources = case.impossible.removeprefix(f"{case.variant}: "), None
         if isinstance(cubin, KernelError):
             reason = reason or str(cubin)
-        elif cubin is not None and launch is not None:
+        elif cubin is not None and threads:
             resources = cubin.resources
             max_threads = resources.max_threads_per_block
-            if max_threads is not None and threads > max_threads:
+            if max_threads is not None and threads > max_threads and not reason:
                 reason = f"{threads} threads per block; its __launch_bounds__ allow {max_threads}"
         used = resources or _NO_RESOURCES
         shared = used.static_shared_bytes + dynamic

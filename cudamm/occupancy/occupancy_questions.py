@@ -91,7 +91,7 @@ def next_steps(
         other_blocks: the block sizes to propose; None: every number of whole warps, for the same registers
             per thread and shared memory per block.
     """
-    if not result.is_known:
+    if not result.has_steps:
         return ()
     max_threads = architecture.threads_per_block
     if result.resources is not None and result.resources.max_threads_per_block is not None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from cudamm.compile.resources import Resources
 from cudamm.kernels.method import Value
 from cudamm.kernels.variant import ChosenBy, chosen_record
+from cudamm.source.expression import MOST_THREADS
 
 SCHEMA = "cudamm.occupancy/1"
 
@@ -82,6 +83,11 @@ class OccupancyResult(NamedTuple):
     def is_known(self) -> bool:
         """Return whether the configuration's resources are known: those of an uncompiled kernel are not."""
         return self.method is None or self.resources is not None
+
+    @property
+    def has_steps(self) -> bool:
+        """Return whether changes are looked for: not for a kernel whose block is too large for every GPU."""
+        return self.is_known and (self.method is None or self.threads_per_block <= MOST_THREADS)
 
     def record(self) -> dict[str, Any]:
         """Return the row of a `cudamm.occupancy/1` file.

@@ -26,7 +26,7 @@ def step_lines(result: OccupancyResult) -> list[str]:
 
     A kernel that cannot run, and of which nothing was tried, has none.
     """
-    if not result.is_known:
+    if not result.has_steps:
         return []
     if result.steps:
         return [_step(result, step) for step in result.steps]

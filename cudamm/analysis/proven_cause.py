@@ -55,6 +55,7 @@ from cudamm.source.kernel_changes import (
     changes_of_macros,
     changes_of_numbers,
     changes_of_shared_sums,
+    changes_of_sums_in_loops,
     changes_of_types,
     changes_of_unrolled_loops,
     kernel_changes,
@@ -227,7 +228,9 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             of_usual = of_usual or _of_declarations(whole, numbers)
             of_usual = of_usual or _of_declarations(whole, changes_of_macros(source.text, source.entry))
             sums = changes_of_shared_sums(source.text, source.entry)
-            of_usual = of_usual or _of_declarations(whole, sums) or _of_text(whole)
+            of_usual = of_usual or _of_declarations(whole, sums)
+            in_loops = changes_of_sums_in_loops(source.text, source.entry)
+            of_usual = of_usual or _of_declarations(whole, in_loops) or _of_text(whole)
             if not any(fault.kind == "misaligned" for fault in _faults(whole) or ()):  # else any row may do
                 of_usual = of_usual or _of_declarations(whole, changes_of_extents(source.text, source.entry))
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None

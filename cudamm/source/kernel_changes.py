@@ -33,6 +33,7 @@ from cudamm.source.missing_terms import Part, bounds_of, parts_of_index, with_pa
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
 from cudamm.source.register_tile_changes import exchanged_counters, factors_of, other_orders_of_elements
+from cudamm.source.sums_in_loops import LOOPS, is_zero, sums_before_loops
 from cudamm.source.vector_changes import (
     elements_of_members,
     exchanged_elements,
@@ -194,6 +195,12 @@ def changes_of_shared_sums(text: str, entry: str) -> Iterator[KernelChange]:
                 f"let each thread have its own: {own}, without __shared__", names[0], *file_and_line_of(node),
                 ((start, start + len(keyword[0]), ""),), 0,
             )  # fmt: skip
+
+
+def changes_of_sums_in_loops(text: str, entry: str) -> Iterator[KernelChange]:
+    """Yield each loop that sets its sums to 0 again in each step, with the sums set to 0 once before it."""
+    for function in _functions_of(text, entry):
+        yield from _Changes(text, function, (), 0).with_sums_before_loops()
 
 
 _LESS_PRECISE = {"double": ("float", "half", "__half"), "float": ("half", "__half", "__nv_bfloat16")}
@@ -414,7 +421,7 @@ def with_all_barriers(text: str, entry: str) -> str:
     edits: dict[tuple[int, int], str] = {}
     for statement in all_of(body, "expression_statement", "declaration") if body else ():
         around = [node.type for node in ancestors(statement) if is_inside(node, body)] if body else []
-        if around[0] == "compound_statement" and {*around} <= {"compound_statement", *_LOOPS}:
+        if around[0] == "compound_statement" and {*around} <= {"compound_statement", *LOOPS}:
             edits[statement.end_byte, statement.end_byte] = " __syncthreads();"
     return _edited(text, edits)
 
@@ -1215,7 +1222,7 @@ class _Changes:
         names |= {text_of(node) for value in values for node in all_of(value, "identifier")}
         later = [
             text_of(other.child_by_field_name("condition"))
-            for other in all_of(self._body, *_LOOPS)
+            for other in all_of(self._body, *LOOPS)
             if other.start_byte >= loop.end_byte
         ]
         for size in self._sizes:
@@ -1280,10 +1287,11 @@ class _Changes:
                 if _base_of_sum(left) in self._shared or name in map(text_of, all_of(value, left.type)):
                     continue
                 file, line = file_and_line_of(node)
-                if text_of(value).rstrip("fF").rstrip("0") in ("0.", "", "."):
+                if is_zero(value) and value.type != "initializer_list":
+                    before = file_and_line_of(loop)[1]
                     yield KernelChange(
                         f"the sum is set to 0 again inside the loop: {text_of(node)}",
-                        f"set {name} to 0 before the loop", "", file, line,
+                        f"set {name} to 0 once, before the loop in line {before}", "", file, line,
                         ((value.start_byte, value.end_byte, name),), 3,
                     )  # fmt: skip
                 elif value.type == "binary_expression" and sign_of(value) == "*":
@@ -1293,6 +1301,10 @@ class _Changes:
                         f"write {name} += {shown}", "", file, line,
                         ((value.start_byte, value.start_byte, name),), 1,
                     )  # fmt: skip
+
+    def with_sums_before_loops(self) -> Iterator[KernelChange]:
+        """Yield each loop that sets its sums to 0 in each step, with the sums set to 0 before it."""
+        yield from sums_before_loops(self._body, self._pointers, self._used_by)
 
     def _zero_before_load(self) -> Iterator[KernelChange]:
         """Yield each `if (row < M) As[ty][tx] = …` without an `else`, and all, with a 0 written first."""
@@ -1996,7 +2008,7 @@ class _Changes:
                 inner = argument
             is_first = inner != site.whole and inner.start_byte <= site.node.start_byte < inner.end_byte
             if site.kind == "index" and is_first and site.array in self._shared:
-                loop = next((n for n in ancestors(site.whole) if n.type in _LOOPS), None)
+                loop = next((n for n in ancestors(site.whole) if n.type in LOOPS), None)
                 groups.setdefault((text_of(site.node), _is_written(site.whole), loop), []).append(site)
         names = dict.fromkeys(name for name, *_ in groups)
         flips = [
@@ -2216,7 +2228,6 @@ _SHARES = ((1, 2), (2, 3), (1, 3), (4, 5), (1, 5), (8, 9), (1, 9))
 """Shares of a shared array that the first of two arrays in it may have."""
 
 
-_LOOPS = ("for_statement", "while_statement", "do_statement")
 _PLAIN = ("identifier", "number_literal")
 _GROUPED = ("field_expression", "parenthesized_expression")
 

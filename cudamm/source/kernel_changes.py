@@ -28,6 +28,7 @@ from cudamm.source.changed_expression import (
     sign_of,
     terms_of,
 )
+from cudamm.source.exchanged_indices import exchanged_indices
 from cudamm.source.launch_roles import SMALLEST_SIZE
 from cudamm.source.missing_terms import Part, bounds_of, parts_of_index, with_parentheses
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
@@ -623,6 +624,7 @@ class _Changes:
         yield from self._other_buffer()
         yield from self._of_outer_sums()
         yield from self._swapped_indices()
+        yield from self._exchanged_indices()
         yield from self._without_comma()
         yield from self._swapped_everywhere()
         yield from self._in_all_conditions()
@@ -2101,6 +2103,26 @@ class _Changes:
                 f"{sentence}{old} instead of {new}", f"write {new}{places}",
                 array, *lines[0], edits, 1 + self._strangeness(second, first),
             )  # fmt: skip
+
+    def _exchanged_indices(self) -> Iterator[KernelChange]:
+        """Yield the elements of two tiles that a loop over terms multiplies with other indices of both."""
+        read = [
+            site
+            for site in self._sites
+            if site.kind == "index" and site.array in self._shared and not _is_written(site.whole)
+        ]
+        extents: dict[str, list[str]] = {}
+        for name in {site.array for site in read}:
+            declared = all_of(self._declared[name], "array_declarator") if name in self._declared else ()
+            of_name = [node.child_by_field_name("size") for node in declared if declared_name(node) == name]
+            parts = [all_of(size, *_PLAIN) for size in of_name if size is not None]
+            extents[name] = [text_of(part) for each in parts for part in each]
+        variables = self._varying - self._loop_variables() - {"threadIdx", "blockIdx"}
+        yield from exchanged_indices(
+            all_of(self._body, "for_statement"), read, extents, variables,
+            functools.partial(self._with_axes_swapped, kind="threadIdx"),
+            lambda first, second: not self._strangeness(first, second),
+        )  # fmt: skip
 
     def _strangeness(self, first: str, second: str) -> int:
         """Return 0 for usual indices of a tile such as `[ty][k]` and `[k][tx]`, and 2 for `[tx][k]`."""

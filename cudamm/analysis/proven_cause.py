@@ -56,6 +56,7 @@ from cudamm.source.kernel_changes import (
     changes_of_numbers,
     changes_of_shared_sums,
     changes_of_sums_in_loops,
+    changes_of_tile_loads,
     changes_of_types,
     changes_of_unrolled_loops,
     kernel_changes,
@@ -222,6 +223,7 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
                 return _kept_value(case), None
             of_usual = _of_text(whole, _is_in_bytes) or _of_coarse_grid(case, edge)
             of_usual = of_usual or _of_launch(whole, _launch_changes)
+            of_usual = of_usual or _of_declarations(whole, _loads_of_tiles(whole))
             types = changes_of_types(source.text, source.entry, whole.problem.element.c_name)
             of_usual = of_usual or _of_declarations(whole, types)
             numbers = changes_of_numbers(source.text, fixed_extents(case.variant).values())
@@ -1011,6 +1013,17 @@ def _share(fraction: float) -> str:
     """Return a fraction in words if it is a usual one."""
     usual = {0.5: "half", 0.75: "three quarters"}
     return usual.get(fraction, f"{fraction:.0%}")
+
+
+def _loads_of_tiles(case: Case) -> Iterator[KernelChange]:
+    """Yield the loads of tiles with loops for what a block leaves, if threads read what was never written."""
+    source, launch = case.program, case.launch
+    faults = _faults(case) or ()
+    if launch is not None and any(f.kind == "uninitialised" and f.space == "shared" for f in faults):
+        yield from changes_of_tile_loads(
+            source.text, source.entry,
+            lambda name: declared_extents(source.text, name, source.entry), launch.block[:2],
+        )  # fmt: skip
 
 
 def _tiles(source: Program) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -11,7 +11,7 @@ import functools
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -35,6 +35,7 @@ from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of,
 from cudamm.source.program_values import template_parameters
 from cudamm.source.register_tile_changes import exchanged_counters, factors_of, other_orders_of_elements
 from cudamm.source.sums_in_loops import LOOPS, is_zero, sums_before_loops
+from cudamm.source.tile_loads import loads_of_whole_tiles
 from cudamm.source.vector_changes import (
     elements_of_members,
     exchanged_elements,
@@ -202,6 +203,19 @@ def changes_of_sums_in_loops(text: str, entry: str) -> Iterator[KernelChange]:
     """Yield each loop that sets its sums to 0 again in each step, with the sums set to 0 once before it."""
     for function in _functions_of(text, entry):
         yield from _Changes(text, function, (), 0).with_sums_before_loops()
+
+
+def changes_of_tile_loads(
+    text: str, entry: str, extents_of: Callable[[str], tuple[int, ...]], block: tuple[int, int]
+) -> Iterator[KernelChange]:
+    """Yield the loads of tiles with loops for the elements that the threads of a block leave.
+
+    Args:
+        extents_of: returns the extents of a shared array; empty if they are not known.
+        block: the threads of a block along x and y.
+    """
+    for function in _functions_of(text, entry):
+        yield from _Changes(text, function, (), 0).with_whole_tiles(extents_of, block)
 
 
 _LESS_PRECISE = {"double": ("float", "half", "__half"), "float": ("half", "__half", "__nv_bfloat16")}
@@ -1341,6 +1355,23 @@ class _Changes:
                 edits=tuple(edit for change in found for edit in change.edits),
                 rank=3,
             )
+
+    def with_whole_tiles(
+        self, extents_of: Callable[[str], tuple[int, ...]], block: tuple[int, int]
+    ) -> Iterator[KernelChange]:
+        """Yield the loads of tiles with loops for the elements that the threads of a block leave.
+
+        Args:
+            extents_of, block: as for `changes_of_tile_loads`.
+        """
+        assigned = all_of(self._body, "assignment_expression")
+        targets = [left for n in assigned if (left := n.child_by_field_name("left")) is not None]
+        stores = [
+            left for left in targets if left.type == "subscript_expression" and _base(left) in self._shared
+        ]
+        yield from loads_of_whole_tiles(
+            stores, extents_of, self._index_of["threadIdx"], self._function.first_values, block
+        )
 
     def with_zeros(self) -> Iterator[KernelChange]:
         """Yield each load of a tile at `min(k, K - 1)` with a 0 where `k` is not less than K."""

@@ -626,6 +626,7 @@ class _Changes:
             yield from self._next_step(site)
             yield from self._other_literal(site)
             yield from self._part_of_size(site)
+        yield from self._in_vectors()
         yield from self._in_bytes()
         yield from wrong_members(self._body)
         yield from elements_of_members(self._body, self._sites)
@@ -1562,7 +1563,8 @@ class _Changes:
         """Yield indices in which a number of bytes, such as a pitch, is divided by the size of an element."""
         used: dict[str, list[tuple[Site, Node]]] = {}
         for site in self._sites:
-            for node in all_of(site.node, "identifier") if site.array and site.kind != "condition" else ():
+            is_counted = site.array and site.kind != "condition" and self._vector_of(site) is None
+            for node in all_of(site.node, "identifier") if is_counted else ():
                 if text_of(node) in self._function.parameter_names and text_of(node) in self._sizes:
                     used.setdefault(text_of(node), []).append((site, node))
         pitches = [name for name in used if "pitch" in name.lower()]
@@ -2028,6 +2030,49 @@ class _Changes:
             new = replaced(site.node, {size: f"{text_of(size)} / {width[1]}"})
             mistake = f"the condition has the size in elements, and the index counts {width[1]} at once"
             yield self._change(site, new, mistake, 2)
+
+    def _in_vectors(self) -> Iterator[KernelChange]:
+        """Yield `((float4 *)A)[i / 4]` for `((float4 *)A)[i]`: each, and all at once."""
+        divided = [(site, new) for site in self._sites if (new := self._index_in_vectors(site)) is not None]
+        changes = [
+            self._change(site, new, f"the index counts elements, and a {vector[0]} has {vector[1]}", 1)
+            for site, new in divided
+            if (vector := self._vector_of(site)) is not None
+        ]
+        yield from changes
+        if len({change.line for change in changes}) > 1:
+            cure = ", and ".join(f"{change.cure} in line {change.line}" for change in changes)
+            edits = tuple(dict.fromkeys(edit for change in changes for edit in change.edits))
+            yield dataclasses.replace(changes[0], cure=cure, edits=edits, array="")
+
+    def _index_in_vectors(self, site: Site) -> str | None:
+        """Return the index of vectors for one of elements, divided by 4; None if it is divided already."""
+        vector, terms = self._vector_of(site), terms_of(site.node)
+        if vector is None:
+            return None
+        width, pointer = vector[1], ""
+        if site.whole.type == "pointer_expression":
+            pointer, *terms = f"{text_of(terms[0])} + ", *terms[1:]
+        texts = list(map(text_of, terms))
+        divided = [re.search(rf"/\s*{width}\b", text) is not None for text in texts]
+        if all(divided) or texts == ["0"]:
+            return None
+        if any(divided):
+            parts = zip(texts, divided, strict=True)
+            return pointer + " + ".join(text if is_done else f"{text} / {width}" for text, is_done in parts)
+        total = " + ".join(texts)
+        is_factor = _is_enclosed(total) or re.fullmatch(r"[\w.]+", total)
+        return f"{pointer}{total if is_factor else f'({total})'} / {width}"
+
+    def _vector_of(self, site: Site) -> re.Match[str] | None:
+        """Return the type of vectors to which the pointer of an index points; None for other pointers."""
+        pointer = site.whole.child_by_field_name("argument")
+        if site.whole.type == "pointer_expression":
+            pointer = terms_of(site.node)[0]
+        if site.kind != "index" or pointer is None:
+            return None
+        declared = text_of(self._declared.get(text_of(pointer))).partition("=")[0]
+        return _VECTOR.search(text_of(pointer)) or (_VECTOR.search(declared) if "*" in declared else None)
 
     def _other_buffer(self) -> Iterator[KernelChange]:
         """Yield another first index of all shared arrays that have one variable as their first index."""

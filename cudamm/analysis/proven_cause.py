@@ -56,6 +56,8 @@ from cudamm.source.kernel_changes import (
     changes_of_macros,
     changes_of_numbers,
     changes_of_shared_sums,
+    changes_of_sums_in_loops,
+    changes_of_tile_loads,
     changes_of_types,
     changes_of_unrolled_loops,
     kernel_changes,
@@ -222,13 +224,16 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
                 return _kept_value(case), None
             of_usual = _of_text(whole, _is_in_bytes) or _of_coarse_grid(case, edge)
             of_usual = of_usual or _of_launch(whole, _launch_changes)
+            of_usual = of_usual or _of_declarations(whole, _loads_of_tiles(whole))
             types = changes_of_types(source.text, source.entry, whole.problem.element.c_name)
             of_usual = of_usual or _of_declarations(whole, types)
             numbers = changes_of_numbers(source.text, fixed_extents(case.variant).values())
             of_usual = of_usual or _of_declarations(whole, numbers)
             of_usual = of_usual or _of_declarations(whole, changes_of_macros(source.text, source.entry))
             sums = changes_of_shared_sums(source.text, source.entry)
-            of_usual = of_usual or _of_declarations(whole, sums) or _of_text(whole)
+            of_usual = of_usual or _of_declarations(whole, sums)
+            in_loops = changes_of_sums_in_loops(source.text, source.entry)
+            of_usual = of_usual or _of_declarations(whole, in_loops) or _of_text(whole)
             if not any(fault.kind == "misaligned" for fault in _faults(whole) or ()):  # else any row may do
                 of_usual = of_usual or _of_declarations(whole, changes_of_extents(source.text, source.entry))
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
@@ -1014,6 +1019,17 @@ def _share(fraction: float) -> str:
     """Return a fraction in words if it is a usual one."""
     usual = {0.5: "half", 0.75: "three quarters"}
     return usual.get(fraction, f"{fraction:.0%}")
+
+
+def _loads_of_tiles(case: Case) -> Iterator[KernelChange]:
+    """Yield the loads of tiles with loops for what a block leaves, if threads read what was never written."""
+    source, launch = case.program, case.launch
+    faults = _faults(case) or ()
+    if launch is not None and any(f.kind == "uninitialised" and f.space == "shared" for f in faults):
+        yield from changes_of_tile_loads(
+            source.text, source.entry,
+            lambda name: declared_extents(source.text, name, source.entry), launch.block[:2],
+        )  # fmt: skip
 
 
 def _tiles(source: Program) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -11,7 +11,7 @@ import functools
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -28,11 +28,14 @@ from cudamm.source.changed_expression import (
     sign_of,
     terms_of,
 )
+from cudamm.source.exchanged_indices import exchanged_indices
 from cudamm.source.launch_roles import SMALLEST_SIZE
 from cudamm.source.missing_terms import Part, bounds_of, parts_of_index, with_parentheses
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
 from cudamm.source.register_tile_changes import exchanged_counters, factors_of, other_orders_of_elements
+from cudamm.source.sums_in_loops import LOOPS, is_zero, sums_before_loops
+from cudamm.source.tile_loads import loads_of_whole_tiles
 from cudamm.source.vector_changes import (
     elements_of_members,
     exchanged_elements,
@@ -194,6 +197,25 @@ def changes_of_shared_sums(text: str, entry: str) -> Iterator[KernelChange]:
                 f"let each thread have its own: {own}, without __shared__", names[0], *file_and_line_of(node),
                 ((start, start + len(keyword[0]), ""),), 0,
             )  # fmt: skip
+
+
+def changes_of_sums_in_loops(text: str, entry: str) -> Iterator[KernelChange]:
+    """Yield each loop that sets its sums to 0 again in each step, with the sums set to 0 once before it."""
+    for function in _functions_of(text, entry):
+        yield from _Changes(text, function, (), 0).with_sums_before_loops()
+
+
+def changes_of_tile_loads(
+    text: str, entry: str, extents_of: Callable[[str], tuple[int, ...]], block: tuple[int, int]
+) -> Iterator[KernelChange]:
+    """Yield the loads of tiles with loops for the elements that the threads of a block leave.
+
+    Args:
+        extents_of: returns the extents of a shared array; empty if they are not known.
+        block: the threads of a block along x and y.
+    """
+    for function in _functions_of(text, entry):
+        yield from _Changes(text, function, (), 0).with_whole_tiles(extents_of, block)
 
 
 _LESS_PRECISE = {"double": ("float", "half", "__half"), "float": ("half", "__half", "__nv_bfloat16")}
@@ -414,7 +436,7 @@ def with_all_barriers(text: str, entry: str) -> str:
     edits: dict[tuple[int, int], str] = {}
     for statement in all_of(body, "expression_statement", "declaration") if body else ():
         around = [node.type for node in ancestors(statement) if is_inside(node, body)] if body else []
-        if around[0] == "compound_statement" and {*around} <= {"compound_statement", *_LOOPS}:
+        if around[0] == "compound_statement" and {*around} <= {"compound_statement", *LOOPS}:
             edits[statement.end_byte, statement.end_byte] = " __syncthreads();"
     return _edited(text, edits)
 
@@ -604,6 +626,7 @@ class _Changes:
             yield from self._next_step(site)
             yield from self._other_literal(site)
             yield from self._part_of_size(site)
+        yield from self._in_vectors()
         yield from self._in_bytes()
         yield from wrong_members(self._body)
         yield from elements_of_members(self._body, self._sites)
@@ -616,6 +639,7 @@ class _Changes:
         yield from self._other_buffer()
         yield from self._of_outer_sums()
         yield from self._swapped_indices()
+        yield from self._exchanged_indices()
         yield from self._without_comma()
         yield from self._swapped_everywhere()
         yield from self._in_all_conditions()
@@ -1215,7 +1239,7 @@ class _Changes:
         names |= {text_of(node) for value in values for node in all_of(value, "identifier")}
         later = [
             text_of(other.child_by_field_name("condition"))
-            for other in all_of(self._body, *_LOOPS)
+            for other in all_of(self._body, *LOOPS)
             if other.start_byte >= loop.end_byte
         ]
         for size in self._sizes:
@@ -1280,10 +1304,11 @@ class _Changes:
                 if _base_of_sum(left) in self._shared or name in map(text_of, all_of(value, left.type)):
                     continue
                 file, line = file_and_line_of(node)
-                if text_of(value).rstrip("fF").rstrip("0") in ("0.", "", "."):
+                if is_zero(value) and value.type != "initializer_list":
+                    before = file_and_line_of(loop)[1]
                     yield KernelChange(
                         f"the sum is set to 0 again inside the loop: {text_of(node)}",
-                        f"set {name} to 0 before the loop", "", file, line,
+                        f"set {name} to 0 once, before the loop in line {before}", "", file, line,
                         ((value.start_byte, value.end_byte, name),), 3,
                     )  # fmt: skip
                 elif value.type == "binary_expression" and sign_of(value) == "*":
@@ -1293,6 +1318,10 @@ class _Changes:
                         f"write {name} += {shown}", "", file, line,
                         ((value.start_byte, value.start_byte, name),), 1,
                     )  # fmt: skip
+
+    def with_sums_before_loops(self) -> Iterator[KernelChange]:
+        """Yield each loop that sets its sums to 0 in each step, with the sums set to 0 before it."""
+        yield from sums_before_loops(self._body, self._pointers, self._used_by)
 
     def _zero_before_load(self) -> Iterator[KernelChange]:
         """Yield each `if (row < M) As[ty][tx] = …` without an `else`, and all, with a 0 written first."""
@@ -1327,6 +1356,23 @@ class _Changes:
                 edits=tuple(edit for change in found for edit in change.edits),
                 rank=3,
             )
+
+    def with_whole_tiles(
+        self, extents_of: Callable[[str], tuple[int, ...]], block: tuple[int, int]
+    ) -> Iterator[KernelChange]:
+        """Yield the loads of tiles with loops for the elements that the threads of a block leave.
+
+        Args:
+            extents_of, block: as for `changes_of_tile_loads`.
+        """
+        assigned = all_of(self._body, "assignment_expression")
+        targets = [left for n in assigned if (left := n.child_by_field_name("left")) is not None]
+        stores = [
+            left for left in targets if left.type == "subscript_expression" and _base(left) in self._shared
+        ]
+        yield from loads_of_whole_tiles(
+            stores, extents_of, self._index_of["threadIdx"], self._function.first_values, block
+        )
 
     def with_zeros(self) -> Iterator[KernelChange]:
         """Yield each load of a tile at `min(k, K - 1)` with a 0 where `k` is not less than K."""
@@ -1517,7 +1563,8 @@ class _Changes:
         """Yield indices in which a number of bytes, such as a pitch, is divided by the size of an element."""
         used: dict[str, list[tuple[Site, Node]]] = {}
         for site in self._sites:
-            for node in all_of(site.node, "identifier") if site.array and site.kind != "condition" else ():
+            is_counted = site.array and site.kind != "condition" and self._vector_of(site) is None
+            for node in all_of(site.node, "identifier") if is_counted else ():
                 if text_of(node) in self._function.parameter_names and text_of(node) in self._sizes:
                     used.setdefault(text_of(node), []).append((site, node))
         pitches = [name for name in used if "pitch" in name.lower()]
@@ -1984,6 +2031,49 @@ class _Changes:
             mistake = f"the condition has the size in elements, and the index counts {width[1]} at once"
             yield self._change(site, new, mistake, 2)
 
+    def _in_vectors(self) -> Iterator[KernelChange]:
+        """Yield `((float4 *)A)[i / 4]` for `((float4 *)A)[i]`: each, and all at once."""
+        divided = [(site, new) for site in self._sites if (new := self._index_in_vectors(site)) is not None]
+        changes = [
+            self._change(site, new, f"the index counts elements, and a {vector[0]} has {vector[1]}", 1)
+            for site, new in divided
+            if (vector := self._vector_of(site)) is not None
+        ]
+        yield from changes
+        if len({change.line for change in changes}) > 1:
+            cure = ", and ".join(f"{change.cure} in line {change.line}" for change in changes)
+            edits = tuple(dict.fromkeys(edit for change in changes for edit in change.edits))
+            yield dataclasses.replace(changes[0], cure=cure, edits=edits, array="")
+
+    def _index_in_vectors(self, site: Site) -> str | None:
+        """Return the index of vectors for one of elements, divided by 4; None if it is divided already."""
+        vector, terms = self._vector_of(site), terms_of(site.node)
+        if vector is None:
+            return None
+        width, pointer = vector[1], ""
+        if site.whole.type == "pointer_expression":
+            pointer, *terms = f"{text_of(terms[0])} + ", *terms[1:]
+        texts = list(map(text_of, terms))
+        divided = [re.search(rf"/\s*{width}\b", text) is not None for text in texts]
+        if all(divided) or texts == ["0"]:
+            return None
+        if any(divided):
+            parts = zip(texts, divided, strict=True)
+            return pointer + " + ".join(text if is_done else f"{text} / {width}" for text, is_done in parts)
+        total = " + ".join(texts)
+        is_factor = _is_enclosed(total) or re.fullmatch(r"[\w.]+", total)
+        return f"{pointer}{total if is_factor else f'({total})'} / {width}"
+
+    def _vector_of(self, site: Site) -> re.Match[str] | None:
+        """Return the type of vectors to which the pointer of an index points; None for other pointers."""
+        pointer = site.whole.child_by_field_name("argument")
+        if site.whole.type == "pointer_expression":
+            pointer = terms_of(site.node)[0]
+        if site.kind != "index" or pointer is None:
+            return None
+        declared = text_of(self._declared.get(text_of(pointer))).partition("=")[0]
+        return _VECTOR.search(text_of(pointer)) or (_VECTOR.search(declared) if "*" in declared else None)
+
     def _other_buffer(self) -> Iterator[KernelChange]:
         """Yield another first index of all shared arrays that have one variable as their first index."""
         groups: dict[tuple[str, bool, Node | None], list[Site]] = {}
@@ -1996,7 +2086,7 @@ class _Changes:
                 inner = argument
             is_first = inner != site.whole and inner.start_byte <= site.node.start_byte < inner.end_byte
             if site.kind == "index" and is_first and site.array in self._shared:
-                loop = next((n for n in ancestors(site.whole) if n.type in _LOOPS), None)
+                loop = next((n for n in ancestors(site.whole) if n.type in LOOPS), None)
                 groups.setdefault((text_of(site.node), _is_written(site.whole), loop), []).append(site)
         names = dict.fromkeys(name for name, *_ in groups)
         flips = [
@@ -2089,6 +2179,26 @@ class _Changes:
                 f"{sentence}{old} instead of {new}", f"write {new}{places}",
                 array, *lines[0], edits, 1 + self._strangeness(second, first),
             )  # fmt: skip
+
+    def _exchanged_indices(self) -> Iterator[KernelChange]:
+        """Yield the elements of two tiles that a loop over terms multiplies with other indices of both."""
+        read = [
+            site
+            for site in self._sites
+            if site.kind == "index" and site.array in self._shared and not _is_written(site.whole)
+        ]
+        extents: dict[str, list[str]] = {}
+        for name in {site.array for site in read}:
+            declared = all_of(self._declared[name], "array_declarator") if name in self._declared else ()
+            of_name = [node.child_by_field_name("size") for node in declared if declared_name(node) == name]
+            parts = [all_of(size, *_PLAIN) for size in of_name if size is not None]
+            extents[name] = [text_of(part) for each in parts for part in each]
+        variables = self._varying - self._loop_variables() - {"threadIdx", "blockIdx"}
+        yield from exchanged_indices(
+            all_of(self._body, "for_statement"), read, extents, variables,
+            functools.partial(self._with_axes_swapped, kind="threadIdx"),
+            lambda first, second: not self._strangeness(first, second),
+        )  # fmt: skip
 
     def _strangeness(self, first: str, second: str) -> int:
         """Return 0 for usual indices of a tile such as `[ty][k]` and `[k][tx]`, and 2 for `[tx][k]`."""
@@ -2216,7 +2326,6 @@ _SHARES = ((1, 2), (2, 3), (1, 3), (4, 5), (1, 5), (8, 9), (1, 9))
 """Shares of a shared array that the first of two arrays in it may have."""
 
 
-_LOOPS = ("for_statement", "while_statement", "do_statement")
 _PLAIN = ("identifier", "number_literal")
 _GROUPED = ("field_expression", "parenthesized_expression")
 

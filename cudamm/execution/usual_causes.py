@@ -361,7 +361,8 @@ def _misread(
             yield steps, f"{what}: {name}[{column} * {extent} + {row}] instead of {expected}{hint}"
     for extent in extents[1:]:
         steps = (values[extent], 1)
-        if steps not in seen:
+        is_of_vectors = max(right) in (2 * values[extent], 4 * values[extent])  # it may be K / 4 as well
+        if steps not in seen and not is_of_vectors:
             seen.add(steps)
             yield (
                 steps,

@@ -659,7 +659,7 @@ class _Changes:
             if len(given) == 1:
                 yield Site(given[0], _outermost(node), _base(node), "index")
             if argument is not None:
-                yield from self._sites_in(argument)
+                yield from self._sum_of_pointer(argument, _outermost(node)) or self._sites_in(argument)
             return
         if node.type in ("init_declarator", "assignment_expression"):
             yield from self._sites_of_value(node)
@@ -673,12 +673,9 @@ class _Changes:
             yield Site(node, node, "", "condition")
             return
         if node.type == "pointer_expression" and text_of(node).startswith("*"):
-            inner = node.child_by_field_name("argument")
-            while inner is not None and inner.type in ("parenthesized_expression", "cast_expression"):
-                inner = inner.named_children[-1] if inner.named_children else None
-            if inner is not None and inner.type == "binary_expression" and not _has_subscript(inner):
-                pointers = [n for n in map(text_of, all_of(inner, "identifier")) if n in self._pointers]
-                yield Site(inner, node, pointers[0] if pointers else "", "index")
+            argument = node.child_by_field_name("argument")
+            if argument is not None and (found := self._sum_of_pointer(argument, node)):
+                yield from found
                 return
         if node.type == "argument_list":
             for argument in node.named_children:
@@ -693,6 +690,16 @@ class _Changes:
             return
         for child in node.named_children:
             yield from self._sites_in(child)
+
+    def _sum_of_pointer(self, node: Node, whole: Node) -> list[Site]:
+        """Return the sum of a pointer and an index, `A + row * K` of `(float4 *)(A + row * K)`."""
+        inner: Node | None = node
+        while inner is not None and inner.type in ("parenthesized_expression", "cast_expression"):
+            inner = inner.named_children[-1] if inner.named_children else None
+        if inner is None or inner.type != "binary_expression" or _has_subscript(inner):
+            return []
+        pointers = [n for n in map(text_of, all_of(inner, "identifier")) if n in self._pointers]
+        return [Site(inner, whole, pointers[0] if pointers else "", "index")]
 
     def _sites_of_value(self, node: Node) -> Iterator[Site]:
         """Yield the sites in the declaration of one variable, or in an assignment."""

@@ -310,6 +310,11 @@ class _SizeCheck:
         return str(self.problem.shape)
 
     @property
+    def is_partly_watched(self) -> bool:
+        """Return whether some blocks of the launch were not watched."""
+        return self.watched is not None and self.watched[0] < self.watched[1]
+
+    @property
     def work(self) -> int:
         """Number of multiplications."""
         return self.problem.shape.m * self.problem.shape.n * self.problem.shape.k
@@ -853,7 +858,13 @@ def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> Right
     if is_known or wrong[0].variant.method.builtin:
         return None
     scale = wrong[0].problem.scale
-    known = {check.problem.shape: not check.errors for check in ran if check.problem.scale == scale}
+    seen = [fault for check in ran if check.observation for fault in check.observation.faults]
+    has_race = any(fault.kind == "race" and fault.space != "shared" for fault in seen)
+    known = {
+        check.problem.shape: not check.errors
+        for check in ran
+        if check.problem.scale == scale and not (has_race and check.is_partly_watched)
+    }
     found = where_right(executor, wrong[0], known)
     # The further runs were not watched: one of the watched sizes has to be right too.
     if found is None or not any(is_right for shape, is_right in known.items() if found.holds(shape)):

@@ -47,6 +47,7 @@ from cudamm.source.kernel_changes import (
     OF_BYTES,
     ONCE_TOO_OFTEN,
     SELECTED,
+    STEP_OF_GRID,
     TWO_INDICES,
     TWO_VARIABLES,
     WRONG_SIZE,
@@ -83,6 +84,9 @@ LONGEST_LAUNCH_S = 2.0
 
 LONGEST_SEARCH_S = 20.0
 """Time after which no further change is tried, in seconds, on a machine that does nothing else."""
+
+LONGEST_FURTHER_SEARCH_S = 5.0
+"""Time in seconds to look for a change that is better than one that is right at multiples only."""
 
 MOST_LOAD = 4.0
 """Maximum factor of that time on a machine with more processes than cores."""
@@ -241,7 +245,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         if faults is None or faults:  # such as a loop past the end of a tile, into memory that is 0
             # Threads may write one element with one value.
             is_within = faults and all(f.space == "shared" or f.kind == "race" for f in faults)
-            cause = _of_text(whole, _is_condition) or _of_text(whole, _is_in_bytes)
+            cause = _of_text(whole, _is_step_of_grid) if is_within else None
+            cause = cause or _of_text(whole, _is_condition) or _of_text(whole, _is_in_bytes)
             if cause is None and is_within:
                 cause = _of_launch(whole, _more_shared_memory) or _of_launch(whole, _blocks_of_used_axes)
                 cause = cause or _of_text(whole)
@@ -1064,6 +1069,10 @@ def _is_zero(change: KernelChange) -> bool:
     return change.mistake.startswith(NO_ZERO)
 
 
+def _is_step_of_grid(change: KernelChange) -> bool:
+    return change.mistake.startswith(STEP_OF_GRID)
+
+
 def _is_right_at_first(case: Case) -> bool:
     """Return whether each product is right that a new process computes, in both orders of threads."""
     for descending in (False, True):
@@ -1090,31 +1099,45 @@ def _kept_value(case: Case) -> ProvenCause | None:
 def _of_text(
     case: Case, is_tried: Callable[[KernelChange], bool] = lambda change: True
 ) -> ProvenCause | None:
-    """Compile the kernel with all changes, and return the first that gives the right product."""
-    source, changes = case.program, list(filter(is_tried, _changes_of(case)))
+    """Compile the kernel with all changes, and return the first that gives the right product.
+
+    If the kernel checks its bounds, the first that is also right at sizes that are no multiples comes before
+    one that is right at multiples only: a change of an index may leave a condition behind that belongs to it.
+    """
+    source, all_changes, only_at_multiples = case.program, _changes_of(case), None
+    checks_bounds, end = any(change.is_condition for change in all_changes), math.inf
+    changes = list(filter(is_tried, all_changes))
     for tried, changed in _compiled_together(source, changes, _end_of_search()):
         with _Trials(case) as trials:
             trials.is_right(None, changed, 0)  # without a change
             longest_s = max(SHORT_LAUNCH_S * _load(), MOST_SLOWER * trials.took_s)
             for number, change in enumerate(tried, 1):
+                if time.monotonic() > end:
+                    return only_at_multiples
                 file = "" if change.file == source.method.path.name else change.file
                 cause = ProvenCause(
                     change.mistake, change.cure, change.array, file, change.line, (change, source.text)
                 )
                 makes_right = trials.is_right(None, changed, number) and trials.took_s <= longest_s
-                makes_right = makes_right and _is_clean(cause, case)
-                if makes_right and _is_right_at_other_sizes(cause, case, ragged=change.is_condition):
-                    others = [
-                        other
-                        for place, other in enumerate(tried[number:], number + 1)
-                        if _may_be_undone_elsewhere(change, other) and trials.is_right(None, changed, place)
-                    ]  # fmt: skip
-                    also = "".join(
-                        f", or {other.cure}" + f" in line {other.line}" * (" in lines " not in other.cure)
-                        for other in others
-                    )
-                    return dataclasses.replace(cause, cure=cause.cure + also)
-    return None
+                if not (makes_right and _is_clean(cause, case) and _is_right_at_other_sizes(cause, case)):
+                    continue
+                is_right_at_all = _is_right_at(cause, case, _no_multiples(case))
+                if not is_right_at_all and (change.is_condition or only_at_multiples is not None):
+                    continue
+                others = [
+                    other
+                    for place, other in enumerate(tried[number:], number + 1)
+                    if _may_be_undone_elsewhere(change, other) and trials.is_right(None, changed, place)
+                ]  # fmt: skip
+                also = "".join(
+                    f", or {other.cure}" + f" in line {other.line}" * (" in lines " not in other.cure)
+                    for other in others
+                )
+                found = dataclasses.replace(cause, cure=cause.cure + also)
+                if is_right_at_all or not checks_bounds:
+                    return found
+                only_at_multiples, end = found, time.monotonic() + LONGEST_FURTHER_SEARCH_S * _load()
+    return only_at_multiples
 
 
 def _changes_of(case: Case) -> list[KernelChange]:
@@ -1238,15 +1261,12 @@ def _is_clean(cause: ProvenCause, case: Case) -> bool:
         return False
 
 
-def _is_right_at_other_sizes(cause: ProvenCause, case: Case, *, ragged: bool = False) -> bool:
+def _is_right_at_other_sizes(cause: ProvenCause, case: Case) -> bool:
     """Return whether the product is also right at other sizes; True if it cannot be launched so.
 
     At one shape, a wrong condition may hold by chance, such as `row < K / 2` for each of M = K / 2 rows: M
     and K are swapped. A constant may be the row length by chance, and a sum over a block's threads may be
     right while K is smaller than the block: K is made larger.
-
-    Args:
-        ragged: try also sizes that are smaller by 1, where a condition has to keep surplus threads away.
     """
     assert case.launch is not None  # noqa: S101 - the case was launched before
     m, n, k = case.problem.shape.extents
@@ -1255,11 +1275,14 @@ def _is_right_at_other_sizes(cause: ProvenCause, case: Case, *, ragged: bool = F
     deeper = (Shape(m, n, times * k), Shape(m, n, 2 * k), Shape(2 * m, 2 * n, 2 * k))
     small = (shape for shape in deeper if math.prod(shape.extents) <= MOST_WORK)
     shapes += itertools.islice(filter(functools.partial(_has_launch, case), small), 1)
-    if ragged:
-        width = _vector_width(case.program)
-        less = 1 if any(extent % width for extent in (m, n, k)) else width
-        shapes.append(Shape(*(max(1, extent - less) for extent in (m, n, k))))
     return all(_is_right_at(cause, case, shape) for shape in shapes)
+
+
+def _no_multiples(case: Case) -> Shape:
+    """Return slightly smaller sizes, where conditions have to keep surplus threads away."""
+    extents, width = case.problem.shape.extents, _vector_width(case.program)
+    less = 1 if any(extent % width for extent in extents) else width
+    return Shape(*(max(1, extent - less) for extent in extents))
 
 
 def _has_launch(case: Case, shape: Shape) -> bool:

@@ -65,6 +65,9 @@ OF_BYTES = "of bytes"
 ONCE_TOO_OFTEN = "once too often"
 """End of the mistake of an index with a factor that it should not have."""
 
+STEP_OF_GRID = "the step of the loop is"
+"""Beginning of the mistake of a loop in which all blocks share the work."""
+
 TWO_INDICES, TWO_VARIABLES = "the two indices of", "two variables are swapped"
 WRONG_SIZE = "the wrong size is used"
 """Beginnings of mistakes that can be undone where an array is written, and where it is read."""
@@ -1188,16 +1191,27 @@ class _Changes:
                 if step is not None and name != text_of(step):
                     mistake = f"the loop has the wrong step, {text_of(step)}"
                     yield self._change(Site(step, update, "", "step"), name, mistake, 1)
-            if step is not None and text_of(step) in ("blockDim.x", "blockDim.y"):
-                new = f"{text_of(step)} * gridDim.{text_of(step)[-1]}"
-                mistake = "the step of the loop is that of one block, and all blocks take it"
-                yield self._change(Site(step, update, "", "step"), new, mistake, 1)
-            if step is not None and text_of(step) in ("gridDim.x", "gridDim.y"):
-                new = f"{text_of(step)} * blockDim.{text_of(step)[-1]}"
-                mistake = "the step of the loop is the number of blocks, and each block has several threads"
-                yield self._change(Site(step, update, "", "step"), new, mistake, 1)
+            if step is not None and start is not None:
+                for axis in _AXES:
+                    yield from self._step_of_grid(Site(step, update, "", "step"), start, axis)
             if step is not None and sign_of(update) == "+=" and text_of(step) in self._tiles:
                 yield self._change(Site(step, update, "", "step"), "1", "the loop has a wrong step", 2)
+
+    def _step_of_grid(self, site: Site, start: Node, axis: str) -> Iterator[KernelChange]:
+        """Yield the step of a loop in which all blocks share the work, if another extent is its step."""
+        threads, blocks = f"blockDim.{axis}", f"gridDim.{axis}"
+        values = (node.child_by_field_name("value") for node in all_of(start, "init_declarator"))
+        used = set().union(*(self._used_by(value) for value in values if value is not None))
+        is_of_blocks = f"blockIdx.{axis}" in used and not used & {f"threadIdx.{axis}", threads}
+        if text_of(site.node) == threads and is_of_blocks:
+            mistake = f"{STEP_OF_GRID} the number of threads, and the loop goes over blocks"
+            yield self._change(site, blocks, mistake, 1)
+        elif text_of(site.node) == threads:
+            mistake = f"{STEP_OF_GRID} that of one block, and all blocks take it"
+            yield self._change(site, f"{threads} * {blocks}", mistake, 1)
+        elif text_of(site.node) == blocks:
+            mistake = f"{STEP_OF_GRID} the number of blocks, and each block has several threads"
+            yield self._change(site, f"{blocks} * {threads}", mistake, 1)
 
     def _late_start(self, start: Node | None) -> Iterator[KernelChange]:
         """Yield a loop over the rest of K that begins at `k` instead of `k + 1`, or at `K / 4 * 4`."""

@@ -350,12 +350,15 @@ def describe_wrong(
         f"{_tile(variant, row, column)}{where(wrong)}: expected {problem.reference[0][row, column]:.9g}, "
         f"got {float(product[row, column]):.9g}"
     )
-    if is_filled_with(product, SHARED).any():
-        return text + ", read from uninitialised shared memory"
-    if not problem.element.is_integer and any(
-        is_filled_with(product, pattern).any() for pattern in UNSET_LOCALS
-    ):
-        return f"{text}, {UNSET_LOCAL}"
+    unset = is_filled_with(product, SHARED)
+    if unset.any():
+        others = "" if unset[row, column] else " some elements"
+        return f"{text},{others} read from uninitialised shared memory"
+    patterns = () if problem.element.is_integer else UNSET_LOCALS
+    of_local = [mask for pattern in patterns if (mask := is_filled_with(product, pattern)).any()]
+    if of_local:
+        others = "" if any(mask[row, column] for mask in of_local) else " some elements"
+        return f"{text},{others} {UNSET_LOCAL}"
     if problem.element.is_integer and _is_added_to_unset(product, problem, wrong):
         return f"{text}, {UNSET_LOCAL}"
     for name, guard in guards_of(product).items():

@@ -755,7 +755,8 @@ def _distance(watched: WatchedLaunch, fault: Fault) -> str:
 
 def uninitialised(watched: WatchedLaunch, fault: Fault) -> Mistake:
     """Describe a read of an element of shared memory or C that was never written."""
-    cure = "C is not initialised before the launch: fill it with zeros in the host code"
+    by = "" if watched.program.method.path.suffix == ".py" else ", as with cudaMemset"
+    cure = f"C is not initialised before the launch: fill it with zeros in the host code{by}"
     if fault.op != "atomic":  # else several threads add to one element
         cure += ", or add in a variable and store the sum once"
     if watched.program.method.copies_back_only:

@@ -168,9 +168,15 @@ def _check_are_no_parameters(chosen: Sequence[str], method: Method, code: str) -
     names = parameter_names(code, method.entry)
     for name in chosen:
         if name in names:
+            place = names.index(name)
+            given = method.arguments[place] if place < len(method.arguments) else ""
+            how = (
+                f"--{given}"
+                if given in ("alpha", "beta")
+                else f"--args, as number {place + 1} of {len(names)}"
+            )
             raise UsageError(
-                f"{name} is a parameter of {method.entry}, and -D sets constants: give its value with "
-                f"--args, as number {names.index(name) + 1} of {len(names)}"
+                f"{name} is a parameter of {method.entry}, and -D sets constants: give its value with {how}"
             )
 
 

@@ -208,6 +208,8 @@ def _described(precision: Precision, problem: Problem, method: Method | None) ->
             f"addition: keep it in float, and round it once, when C is stored{advice}; {describe(precision)}"
         )
     place = _place(method, types) if method is not None else ""
+    if place:
+        place += f": keep it in {problem.element.of_results.c_name}"
     return f"{LESS_THAN_TYPE}: {describe(precision)}{place}{advice}"
 
 

@@ -612,6 +612,7 @@ class _Changes:
             yield from self._other_divisor(site)
             yield from self._rounded_up(site)
             yield from self._not_lessened(site)
+            yield from self._end_of_part(site)
             yield from self._without_factor(site)
             yield from self._swapped_axes(site)
             yield from self._one_less(site)
@@ -1153,6 +1154,22 @@ class _Changes:
             if sign_of(node) == "-" and left is not None and text_of(left) in {*self._sizes, *self._tiles}:
                 new = replaced(site.node, {node: text_of(left)})
                 yield self._change(site, new, "the condition ends too early", 2)
+
+    def _end_of_part(self, site: Site) -> Iterator[KernelChange]:
+        """Yield the end of a part of K, `begin + chunk`, as at most K, if a condition compares with it."""
+        value, name = site.node, declared_name(site.whole) if site.whole.type == "init_declarator" else ""
+        compared = {
+            text_of(s.node.child_by_field_name("right")) for s in self._sites if s.kind == "condition"
+        }
+        if site.kind != "value" or sign_of(value) != "+" or name not in compared:
+            return
+        for size in self._sizes:
+            old, better = text_of(value), f"{name} = min({text_of(value)}, {size})"
+            edit = value.start_byte, value.end_byte, f"({old} < {size} ? {old} : {size})"
+            yield KernelChange(
+                f"the end of a part may lie beyond {size}: {site.shown(old)} instead of {better}",
+                f"write {better}", "", *file_and_line_of(value), (edit,), 2, is_condition=True,
+            )  # fmt: skip
 
     def _of_loops(self) -> Iterator[KernelChange]:
         """Yield loops with another start or another step."""

@@ -24,7 +24,7 @@ from cudamm.execution.usual_causes import LESS_THAN_TYPE, OF_LAUNCH
 from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, WRONG_TERM
 from cudamm.kernels.launch_plan import Extents, Launch
 from cudamm.kernels.method import ELEMENT_TYPES
-from cudamm.source.c_definitions import lines_in_one_function, names_with
+from cudamm.source.c_definitions import is_index_of_thread, lines_in_one_function, names_with
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
 from cudamm.source.kernel_changes import is_for_one_warp, why_barrier_is_missed, with_barriers
 
@@ -470,11 +470,15 @@ def _causes(watched: WatchedLaunch, is_right: bool) -> list[Fault]:
 
 
 def _exceeds_tile(watched: WatchedLaunch, fault: Fault) -> bool:
-    """Return whether an index outside of a shared array may be that of a thread in its block."""
+    """Return whether an index outside of a shared array is that of a thread in its block."""
     shape, (x, y, _) = watched.shapes.get(fault.array), watched.launch.block
     is_like_tile = shape is not None and shape.extents == (y, x)
     is_of_thread = fault.index in fault.thread and 0 < fault.extents[0] <= fault.index
-    return fault.space == "shared" and is_of_thread and not is_like_tile
+    if fault.space != "shared" or not is_of_thread or is_like_tile:
+        return False
+    line = watched.program.lines.get((fault.file or watched.program.method.path.name, fault.line), "")
+    found = indexed_at(line, fault.column)
+    return found is not None and is_index_of_thread(watched.program.text, found[1][found[2]])
 
 
 def _is_harmless(watched: WatchedLaunch, fault: Fault, is_right: bool) -> bool:

@@ -72,6 +72,7 @@ from cudamm.source.kernel_parameters import members_of_structs
 from cudamm.source.matrix_roles import roles_in_name
 from cudamm.source.parsed_source import device_variables
 from cudamm.source.register_tile_changes import TWO_PLACES
+from cudamm.source.simplified_expression import simplified
 
 WITHIN_MATRIX = "access the element only if its row and column are within the matrix"
 """The cure of a missing bounds check."""
@@ -699,9 +700,14 @@ def _fewer_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
 
 
 def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
-    """Yield grids whose blocks, or tiles, cover C: first the program's own if that is rounded down."""
+    """Yield grids whose blocks, or tiles, cover C: first the program's own if that is rounded down.
+
+    Of others, the fewest blocks come first: more than C needs may give a right product too.
+    """
     own, (gx, gy, _) = case.variant.method.with_own_sizes, launch.grid
-    down = [extent for extent in case.variant.method.grid[:2] if re.search(r"[MN] // ", extent.text)]
+    names = case.variant.names(case.problem.element, *launch.shape.extents)
+    extents = case.variant.method.grid[:2]
+    down = [each for each in extents if re.search(r"[MN] // ", each.text) and each.rounds_down(names)]
     if down:
 
         def rounded(given: Launch) -> Launch:
@@ -715,20 +721,8 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             f"{x} x {y}",
             case.variant.rounded_up(down), relaunched=rounded,
         )  # fmt: skip
-    edges = sorted({edge for edge in _edges(case.program, launch) if edge > 1})
-    for by_x, by_y in dict.fromkeys([launch.block[:2], *itertools.product(edges, repeat=2)]):
-
-        def covering(given: Launch, x: int = by_x, y: int = by_y) -> Launch:
-            grid = -(-given.shape.n // x), -(-given.shape.m // y), given.grid[2]
-            return dataclasses.replace(given, grid=grid)
-
-        x, y, _ = covering(launch).grid
-        if x >= gx and y >= gy and (x, y) != (gx, gy):
-            yield ProvenCause(
-                f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, the product is right with "
-                f"{x} x {y}",
-                own(f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks"), relaunched=covering,
-            )  # fmt: skip
+    others = [*_grids_of_whole_sizes(case, launch), *_covering_grids(case, launch)]
+    yield from sorted(others, key=lambda cause: math.prod(cause.relaunched(launch).grid))
     if launch.grid[1] == launch.block[1] == 1:  # a thread for each element, counted through the rows
         threads = launch.block[0]
 
@@ -743,6 +737,51 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
                 f"{FEW_BLOCKS}: tried at {launch.shape}, {launch.grid[0]} blocks have fewer threads than C "
                 f"has elements, {elements:,}, and the product is right with {blocks}",
                 own(f"launch ceil(M * N / {threads}) blocks"), relaunched=of_elements,
+            )  # fmt: skip
+
+
+def _grids_of_whole_sizes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield the program's own grid with a size that it divides once more than by a tile: N for N / 4."""
+    variant, grid = case.variant, case.variant.method.grid[:2]
+    options = [[extent, *(whole for *_, whole in extent.with_whole_sizes())] for extent in grid]
+    for chosen in itertools.product(*options):
+
+        def whole(given: Launch, chosen: Sequence[Expression] = chosen) -> Launch:
+            names = variant.names(case.problem.element, *given.shape.extents)
+            blocks = (math.ceil(extent.value(names)) for extent in chosen)
+            x, y = (*blocks, given.grid[1])[:2]
+            return dataclasses.replace(given, grid=(x, y, given.grid[2]))
+
+        names = variant.names(case.problem.element, *launch.shape.extents)
+        larger = whole(launch).grid[:2]
+        why = variant.why_too_few(names, larger)
+        if why and larger != launch.grid[:2]:
+            numbers = {name: value for name, value in names.items() if name not in SIZE_NAMES}
+            blocks = " x ".join(simplified(extent.text, numbers) for extent in chosen)
+            (gx, gy), (x, y) = launch.grid[:2], larger
+            yield ProvenCause(
+                f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, the product is right with "
+                f"{x} x {y} ({why})",
+                variant.method.with_own_sizes(f"launch {blocks} blocks"), relaunched=whole,
+            )  # fmt: skip
+
+
+def _covering_grids(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield grids whose blocks cover C if each computes as many columns and rows as the block or a tile."""
+    own, (gx, gy, _) = case.variant.method.with_own_sizes, launch.grid
+    edges = sorted({edge for edge in _edges(case.program, launch) if edge > 1})
+    for by_x, by_y in dict.fromkeys([launch.block[:2], *itertools.product(edges, repeat=2)]):
+
+        def covering(given: Launch, x: int = by_x, y: int = by_y) -> Launch:
+            grid = -(-given.shape.n // x), -(-given.shape.m // y), given.grid[2]
+            return dataclasses.replace(given, grid=grid)
+
+        x, y, _ = covering(launch).grid
+        if x >= gx and y >= gy and (x, y) != (gx, gy):
+            yield ProvenCause(
+                f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, the product is right with "
+                f"{x} x {y}",
+                own(f"launch ceil(N / {by_x}) x ceil(M / {by_y}) blocks"), relaunched=covering,
             )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable
 
@@ -169,10 +170,11 @@ def _explained(
     described = describe_wrong(product, problem, variant, wrong, unwritten & (not adds))
     cause = adds
     if is_product and not adds:
-        x_down, y_down = ("//" in str(blocks) for blocks in (*variant.method.grid, "", "")[:2])
+        names = variant.names(problem.element, *run.plan.shape.extents)
         cause = _cause(
-            run, problem, wrong, unwritten, depends_on_order, emulated=emulated, rounds_down=(x_down, y_down)
-        )
+            run, problem, wrong, unwritten, depends_on_order, emulated=emulated,
+            why_too_few=functools.partial(variant.why_too_few, names),
+        )  # fmt: skip
     if not is_product:
         cause = other_factors(product, problem)
     # What is in other memory differs between the launches that tell which terms are used.
@@ -239,7 +241,7 @@ def _cause(
     depends_on_order: bool,
     *,
     emulated: bool,
-    rounds_down: tuple[bool, bool],
+    why_too_few: Callable[[tuple[int, int]], str],
 ) -> str:
     """Return the mistake that explains every wrong element; empty if none is known.
 
@@ -247,7 +249,7 @@ def _cause(
 
     Args:
         emulated: the CPU device runs the kernel, which may be launched with another grid.
-        rounds_down: the launch rounds the number of blocks along x, and along y, down.
+        why_too_few: as for `unwritten_part`.
     """
     if unwritten.any() and not depends_on_order:
         part = unwritten_part(
@@ -256,7 +258,7 @@ def _cause(
             rest_is_right=not wrong[~unwritten].any(),
             # On a GPU, a launch that leaves the matrices may end all further work.
             is_right_with=lambda grid, block: _is_right_with(run, problem, grid, block) if emulated else None,
-            rounds_down=rounds_down,
+            why_too_few=why_too_few,
         )
         if part:
             return part

@@ -146,7 +146,7 @@ def unwritten_part(
     *,
     rest_is_right: bool,
     is_right_with: Callable[[tuple[int, int], tuple[int, int]], bool | None],
-    rounds_down: tuple[bool, bool] = (False, False),
+    why_too_few: Callable[[tuple[int, int]], str],
 ) -> str:
     """Return what is known of a regular part of C that no thread writes, and why if a launch proves it.
 
@@ -155,7 +155,7 @@ def unwritten_part(
         rest_is_right: the elements that were written are right.
         is_right_with: returns whether the product is right with another grid and another block, of which x
             and y are given; None if this may not be tried.
-        rounds_down: the launch rounds the number of blocks along x, and along y, down.
+        why_too_few: returns why the launch has fewer blocks than a grid of which x and y are given.
     """
     rows: Mask = np.asarray(written.any(axis=1))
     columns: Mask = np.asarray(written.any(axis=0))
@@ -166,12 +166,7 @@ def unwritten_part(
         if not rest_is_right:
             return ""
         shape = len(rows), len(columns)
-        uncovered = _uncovered(run.plan, shape, (last_row, last_column), is_right_with)
-        lacking = last_column < shape[1], last_row < shape[0]
-        are_rounded = all(down for down, lacks in zip(rounds_down, lacking, strict=True) if lacks)
-        if are_rounded and uncovered.startswith(FEW_BLOCKS):
-            uncovered += " (their number rounded down; it has to be rounded up)"
-        return uncovered
+        return _uncovered(run.plan, shape, (last_row, last_column), is_right_with, why_too_few)
     in_tile = _period(rows), _period(columns)
     if all(in_tile):
         (row_part, row_tile), (column_part, column_tile) = in_tile  # type: ignore[misc]
@@ -191,13 +186,14 @@ def _uncovered(
     shape: tuple[int, int],
     covered: tuple[int, int],
     is_right_with: Callable[[tuple[int, int], tuple[int, int]], bool | None],
+    why_too_few: Callable[[tuple[int, int]], str],
 ) -> str:
     """Return why the blocks write only the first rows and columns of C; empty if no grid proves it.
 
     Args:
         shape: rows and columns of C.
         covered: rows and columns that are written.
-        is_right_with: as for `unwritten_part`.
+        is_right_with, why_too_few: as for `unwritten_part`.
     """
     grid, block = launch.grid[:2], launch.block[:2]
     covers = f"{_times(grid)} blocks cover {_times(covered)} elements of C, which has {_times(shape)}"
@@ -237,7 +233,9 @@ def _uncovered(
         if is_right is None:
             return covers
         if is_right:
-            return f"{FEW_BLOCKS}: {covers}, and the product is right with {_times(larger)}"
+            why = why_too_few(larger)
+            is_right_because = f"and the product is right with {_times(larger)}{f' ({why})' * bool(why)}"
+            return f"{FEW_BLOCKS}: {covers}, {is_right_because}"
     return ""
 
 

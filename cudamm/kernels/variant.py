@@ -200,6 +200,34 @@ class Variant:
             text += f"; C++ rounds {size} / {tile} down before ceil({size} / {tile}) sees it"
         return self.method.with_own_sizes(text) if is_of_host_code else text
 
+    def why_too_few(self, names: Mapping[str, int], larger: Sequence[int]) -> str:
+        """Return why a launch has fewer blocks in x and y than another grid, which is right.
+
+        Args:
+            names: those of `names`.
+
+        Returns:
+            Empty if it is not known.
+        """
+        own = [
+            (axis, extent, needed)
+            for axis, extent, needed in zip("xy", self.method.grid, larger, strict=False)
+            if extent.whole(names) < needed
+        ]
+        if own and all(
+            extent.rounds_down(names) and extent.rounded_up().value(names) >= needed
+            for _, extent, needed in own
+        ):
+            return "their number rounded down; it has to be rounded up"
+        sign = "//" if self.method.path.suffix == ".py" else "/"
+        parts = [
+            f"their number in {axis} is computed from {size} {sign} {divisor}, not from {size}"
+            for axis, extent, needed in own
+            for size, divisor, whole in extent.with_whole_sizes()
+            if whole.value(names) == needed
+        ]
+        return self.method.with_own_sizes("; ".join(parts)) if len(parts) == len(own) else ""
+
 
 EMPTY_GRID = "cannot be launched: the grid is"
 """How the reason of a launch begins whose grid has no blocks at a size."""

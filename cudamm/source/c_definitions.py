@@ -262,6 +262,22 @@ def names_with(source: str, pattern: str) -> list[str]:
     return names + [other.name for other in others if re.search(pattern, text_of(other.node))]
 
 
+def is_index_of_thread(source: str, index: str) -> bool:
+    """Return whether an expression is `threadIdx.x` or `.y`, or a variable or a macro that is only that."""
+    file = source_file(source)
+    values = {name: {text} for name, (parameters, text) in file.macros.items() if parameters is None}
+    for function in file.functions:
+        if "__global__" in function.head or "__device__" in function.head:
+            for name in function.first_values:
+                value = function.values.get(name)  # None if the variable gets another one later
+                values.setdefault(name, set()).add(text_of(without_casts(value)) if value else "")
+    seen: set[str] = set()
+    while index in values and index not in seen and len(values[index]) == 1:
+        seen.add(index)
+        (index,) = values[index]
+    return re.fullmatch(r"\(*threadIdx\s*\.\s*[xyz]\)*", index) is not None
+
+
 def lines_in_one_function(source: str, one: int, other: int) -> tuple[int, int]:
     """Return two lines, each replaced by the call that leads to it, if they are in different functions.
 

@@ -14,7 +14,7 @@ import keyword
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -133,6 +133,34 @@ class Expression:
         tree = _RoundedUp().visit(copy.deepcopy(self._tree))
         return Expression(ast.unparse(tree), self.names, tree)
 
+    def rounds_down(self, names: Mapping[str, Exact]) -> bool:
+        """Return whether a `//` loses a rest: in `N // 16`, not in `(N + 15) // 16`, which rounds up."""
+        no_sizes = {**names, "M": 0, "N": 0, "K": 0}
+        try:
+            return any(
+                _value(node.left, names) % _value(node.right, names)
+                and _value(node.left, no_sizes) < _value(node.right, names) - 1
+                for node in ast.walk(self._tree)
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv)
+            )
+        except ZeroDivisionError:
+            return True
+
+    def with_whole_sizes(self) -> Iterator[tuple[str, str, Expression]]:
+        """Yield each of several quotients that is a size divided, such as N / 4, with the size instead.
+
+        It is given by the size, the divisor, and the whole expression with the size in its place.
+        """
+        quotients = [
+            node
+            for node in ast.walk(self._tree)
+            if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv))
+        ]
+        for node in quotients if len(quotients) > 1 else ():
+            if isinstance(node.left, ast.Name) and node.left.id in ("M", "N", "K"):
+                tree = _Replaced(node, node.left).visit(copy.deepcopy(self._tree))
+                yield node.left.id, ast.unparse(node.right), Expression(ast.unparse(tree), _names(tree), tree)
+
     @functools.cached_property  # a sweep asks for each of its variants
     def multiple(self) -> tuple[str, Expression] | None:
         """`("M", 64)` for the expression `M % 64 == 0`; None for expressions of another form."""
@@ -170,6 +198,19 @@ class _RoundedUp(ast.NodeTransformer):
         if not isinstance(node.op, ast.FloorDiv):
             return node
         return ast.Call(ast.Name("ceil"), [ast.BinOp(node.left, ast.Div(), node.right)], [])
+
+
+class _Replaced(ast.NodeTransformer):
+    """Replaces what has the text of a node with another node."""
+
+    def __init__(self, old: ast.expr, new: ast.expr) -> None:
+        self._old, self._new = ast.unparse(old), new
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        if ast.unparse(node) == self._old:
+            return self._new
+        self.generic_visit(node)
+        return node
 
 
 @functools.lru_cache(1000)  # a sweep evaluates the same few expressions for each of its variants

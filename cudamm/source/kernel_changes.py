@@ -975,12 +975,14 @@ class _Changes:
             if name not in self._sizes or (node.parent and node.parent.type == "field_expression"):
                 continue
             is_factor = _is_factor(node)
+            quotients = [each for each in all_of(site.node, "binary_expression") if sign_of(each) == "/"]
+            is_divided = any(is_inside(node, each.named_children[0]) for each in quotients)
             if site.array and (is_factor or site.kind == "argument"):
                 mistake, rank = f"wrong row length where {site.array} is {self._verb(site)}", 0
             elif site.kind == "condition":
                 mistake, rank = f"the condition has the wrong size, {name}", 3
             else:
-                mistake, rank = f"{WRONG_SIZE}, {name}", 2 if is_factor else 4
+                mistake, rank = f"{WRONG_SIZE}, {name}", 2 if is_factor or is_divided else 4
             of = name.partition(".")[0]  # the sizes of the same matrix come first: `C.width` for `C.height`
             for other in sorted(self._sizes, key=lambda size: size.partition(".")[0] != of):
                 if other != name:
@@ -1439,12 +1441,12 @@ class _Changes:
         """Yield a site with one factor of a product removed, or the divisor of a quotient."""
         for product in all_of(site.node, "binary_expression"):
             left, right = product.child_by_field_name("left"), product.child_by_field_name("right")
-            if sign_of(product) == "/" and left is not None and right is not None:
+            if left is None or right is None:
+                continue
+            if sign_of(product) == "/" and not _is_rounded_up(text_of(left), text_of(right)):
                 mistake = f"an index is divided by {text_of(right)}"
                 yield self._change(site, replaced(site.node, {product: text_of(left)}), mistake, 3)
-            if sign_of(product) != "*" or left is None or right is None:
-                continue
-            for kept, removed in ((left, right), (right, left)):
+            for kept, removed in ((left, right), (right, left)) if sign_of(product) == "*" else ():
                 mistake = f"an index is multiplied by {text_of(removed)} {ONCE_TOO_OFTEN}"
                 yield self._change(site, replaced(site.node, {product: text_of(kept)}), mistake, 1)
 
@@ -2392,6 +2394,13 @@ def _names(name: str, text: str) -> bool:
 
 def _is_same_number(one: str, other: str) -> bool:
     return one.isdigit() and other.isdigit() and int(one) == int(other)
+
+
+def _is_rounded_up(dividend: str, divisor: str) -> bool:
+    """Return whether a quotient counts tiles: `(N + TILE - 1) / TILE`, `(N + 15) / 16` or `(N - 1) / 16`."""
+    plain = re.sub(r"[\s()]", "", dividend)
+    less = f"+{int(divisor) - 1}" if divisor.isdigit() else f"-1+{divisor}"
+    return plain.endswith(("-1", less))
 
 
 def _factors_beside(node: Node) -> list[Node]:

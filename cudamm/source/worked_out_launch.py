@@ -1254,7 +1254,11 @@ def _rows_of_vectors(code: str, sizes: Iterable[str]) -> Iterator[tuple[str, str
             depth += (code[end] in "([") - (code[end] in ")]")
             end += 1
         for name in sizes:
+            part = rf"{name}\s*/\s*{cast[1]}\b"  # `B4[k * (N / 4) + col]`, and `int rows = N / 4;` for it
+            in_vectors = [rf"\(\s*{part}\s*\)", *re.findall(rf"\b(\w+)\s*=\s*{part}\s*[,;]", code)]
+            of_vectors = "|".join(rf"\*\s*{length}|{length}\s*\*" for length in in_vectors)
             is_row = re.search(rf"\*\s*{name}\b|\b{name}\s*\*", code[cast.end() : end])
+            is_row = is_row or re.search(of_vectors, code)
             ends = rf"\b{name}\s*[%&]|\+\s*\w+\s*(?:<=?|>=?)\s*{name}\b|<=?\s*{name}\s*-"
             if is_row and not re.search(ends, code):
                 yield name, cast[1]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from tree_sitter import Node
 
-from cudamm.source.c_definitions import Function, function_of_node
+from cudamm.source.c_definitions import Function, function_of_node, source_file
 from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_in, without_comments
 from cudamm.source.changed_expression import (
@@ -29,6 +29,7 @@ from cudamm.source.changed_expression import (
     terms_of,
 )
 from cudamm.source.exchanged_indices import exchanged_indices
+from cudamm.source.kernel_parameters import members_of_structs
 from cudamm.source.launch_roles import SMALLEST_SIZE
 from cudamm.source.missing_terms import Part, bounds_of, parts_of_index, with_parentheses
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
@@ -1611,7 +1612,9 @@ class _Changes:
         for names in [[name] for name in used] + ([pitches] if len(pitches) > 1 else []):
             edits: dict[Site, dict[Node, str]] = {}
             for site, node in itertools.chain(*(used[name] for name in names)):
-                edits.setdefault(site, {})[node] = f"({text_of(node)} / sizeof(*{site.array}))"
+                indexed = site.whole.child_by_field_name("argument")  # `A.elements` of a struct
+                array = text_of(indexed) if site.whole.type == "subscript_expression" else site.array
+                edits.setdefault(site, {})[node] = f"({text_of(node)} / sizeof(*{array}))"
             first = next(iter(edits))
             changed = {at: replaced(at.node, by) for at, by in edits.items()}
             are, them = ("are numbers", "them") if names[1:] else ("is a number", "it")
@@ -1634,7 +1637,7 @@ class _Changes:
             ):
                 continue  # of two factors, and of the less of two numbers, the order is of no matter
             for one, other in itertools.combinations(plain, 2):
-                if text_of(one) != text_of(other):
+                if text_of(one) != text_of(other) and self._struct_of(one) == self._struct_of(other):
                     new = replaced(call, {one: text_of(other), other: text_of(one)})
                     edits = (one.start_byte, one.end_byte, text_of(other)), (
                         other.start_byte, other.end_byte, text_of(one),
@@ -1644,6 +1647,14 @@ class _Changes:
                         f"instead of {new}",
                         f"write {new}", "", *file_and_line_of(call), edits, 2,
                     )  # fmt: skip
+
+    def _struct_of(self, node: Node) -> str:
+        """Return the type of a parameter or a variable that is a struct; empty for all others."""
+        function, name = self._function, text_of(node)
+        parameters = zip(function.parameter_names, function.parameters, strict=True)
+        declared = dict(parameters).get(name) or self._declared.get(name)
+        c_type = text_of(declared.child_by_field_name("type")) if declared is not None else ""
+        return c_type if c_type in members_of_structs(source_file(self._text)) else ""
 
     def _buffer_of_calls(self) -> Iterator[KernelChange]:
         """Yield `load(k, 1 - cur)` for `load(k, cur)` with `cur = step & 1`; also for `tiles[step % 2]`.

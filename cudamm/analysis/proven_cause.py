@@ -574,8 +574,11 @@ def _grids_of_other_sizes(case: Case) -> Iterator[ProvenCause]:
             )
 
         old, new = (method.with_own_sizes(" x ".join(texts).replace("//", "/")) for texts in (grid, (x, y)))
+        sizes_of_new = [{*re.findall(r"\b[MNK]\b", text)} for text in (x, y)]
+        is_swap = sizes_of_new == named[::-1] != named
+        what = "the two sizes in the grid are swapped" if is_swap else "the grid has another size than C"
         yield ProvenCause(
-            f"the grid has another size than C: {old} blocks instead of {new}",
+            f"{what}: {old} blocks instead of {new}",
             f"launch {new} blocks", relaunched=resized,
             multiple=math.lcm(*case.launch.block[:2]) if case.launch and "//" in x + y else 1,
         )  # fmt: skip

@@ -15,7 +15,7 @@ WORD_BYTES = 4
 VECTOR_BYTES = 16
 """Rows begin at multiples of it for vector accesses, and for nvcc to merge four loads."""
 
-MOST_BYTES = 32
+MOST_BYTES = 64
 """Maximum number of bytes by which rows become longer."""
 
 MOST_REQUESTS = 32

@@ -611,6 +611,7 @@ class _Changes:
             yield from self._with_second_factor(site)
             yield from self._with_other_index(site)
             yield from self._other_divisor(site)
+            yield from self._number_of_threads(site)
             yield from self._rounded_up(site)
             yield from self._not_lessened(site)
             yield from self._end_of_part(site)
@@ -1115,7 +1116,19 @@ class _Changes:
                 yield self._change(site, f"{text} + {name}", "the thread's index is missing", 4)
 
     def _other_divisor(self, site: Site) -> Iterator[KernelChange]:
-        """Yield `tid / (BN / TN)` for `tid / BN`, if the kernel has the quotient elsewhere."""
+        """Yield `tid / (BN / TN)` for `tid / BN`, if the kernel has the quotient elsewhere.
+
+        Also `tile % across` for `tile % down` beside `tile / across`.
+        """
+        parts = [node for node in all_of(self._body, "binary_expression") if sign_of(node) in ("/", "%")]
+        for node, other in itertools.product(all_of(site.node, "binary_expression"), parts):
+            sides = [each.child_by_field_name(side) for each in (node, other) for side in ("left", "right")]
+            of, divisor, of_other, better = sides
+            is_pair = {sign_of(node), sign_of(other)} == {"/", "%"} and text_of(of) == text_of(of_other)
+            is_name = better is not None and better.type == "identifier"
+            if divisor is not None and is_pair and is_name and text_of(better) != text_of(divisor):
+                new = replaced(site.node, {divisor: text_of(better)})
+                yield self._change(site, new, f"the wrong divisor is used, {text_of(divisor)}", 1)
         quotients = {
             text_of(node): None
             for node in all_of(self._body, "binary_expression")
@@ -1128,6 +1141,20 @@ class _Changes:
                 for quotient in quotients:
                     new = replaced(site.node, {divisor: f"({quotient})"})
                     yield self._change(site, new, f"the wrong divisor is used, {text_of(divisor)}", 2)
+
+    def _number_of_threads(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `threads = blockDim.x * blockDim.y` for `threads = BM * BN`, if a loop has it as its step."""
+        name = declared_name(site.whole) if site.whole.type == "init_declarator" else ""
+        loops = (
+            all_of(self._body, "for_statement")
+            if name and not self._used_by(site.node) - {*self._tiles}
+            else ()
+        )
+        steps = (loop.child_by_field_name("update") for loop in loops)
+        if any(step is not None and text_of(step.child_by_field_name("right")) == name for step in steps):
+            x, y = (f"threadIdx.{axis}" in text_of(self._body) for axis in _AXES)
+            new = "blockDim.x * blockDim.y" if x and y else "blockDim.x"
+            yield self._change(site, new, "the step of the threads is not their number", 1)
 
     def _rounded_up(self, site: Site) -> Iterator[KernelChange]:
         """Yield a number of tiles that is rounded up, and one for a size: `(K + TILE - 1) / TILE` for `K`."""
@@ -2048,14 +2075,20 @@ class _Changes:
         return any(counter in names and names & {*self._sizes} for names in conditions)
 
     def _other_literal(self, site: Site) -> Iterator[KernelChange]:
-        """Yield `As[i + 3]` for `As[i + 2]` if two statements write that, or another sum is `i + 3`."""
+        """Yield `As[i + 3]` for `As[i + 2]` if two statements write that, or another sum is `i + 3`.
+
+        Also `tx + TILE` for `tx + 1`.
+        """
         shown = text_of(site.whole)
         twins = [s for s in self._sites if text_of(s.whole) == shown and _is_written(s.whole)]
         are_twins = len({s.whole.start_byte for s in twins}) > 1
-        for node in all_of(site.node, "number_literal") if site.kind == "index" else ():
+        for node in all_of(site.node, "number_literal") if site.kind in ("index", "value") else ():
             value, around = text_of(node), node.parent
             is_added = around is not None and sign_of(around) in ("+", "-")
-            if not value.isdigit() or not (is_added or node == site.node):
+            for tile in self._tiles if is_added and value == "1" else ():
+                if any(text.endswith(f"+{tile}") for text in self._sums):  # `tx + TILE` elsewhere
+                    yield self._change(site, replaced(site.node, {node: tile}), "1 is added for a tile", 0)
+            if site.kind == "value" or not value.isdigit() or not (is_added or node == site.node):
                 continue
             near = [int(value) + 1, int(value) - 1] if are_twins and _is_written(site.whole) else []
             for other in near:

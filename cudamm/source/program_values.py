@@ -27,8 +27,11 @@ MOST_CALLS = 12
 MOST_LEVELS = 12
 """Number of names, calls and members that are followed from a name to its number."""
 
-USUAL_MULTIPROCESSORS = 8
-"""Number of multiprocessors that is taken if a launch depends on it; results do not."""
+ASSUMED_MULTIPROCESSORS = 7
+"""Number of multiprocessors that is taken if a launch depends on it; results do not.
+
+No usual block has as many threads as a small multiple of it, so that a mix-up of threads and blocks shows.
+"""
 
 _OF_STRUCT = ("initializer_list", "argument_list", "compound_literal_expression", "call_expression")
 """Expressions that give values to the members of a struct."""
@@ -225,14 +228,32 @@ def _is_chosen(file: SourceFile, function: Function, name: str, levels: int) -> 
     )
 
 
+def depends_on_multiprocessors(function: Function, name: str) -> bool:
+    """Return whether a variable of a function is computed from the number of the GPU's multiprocessors."""
+    first, pending, seen = function.first_values, [name], set[str]()
+    while pending:
+        each = pending.pop()
+        if _is_number_of_multiprocessors(function, each):
+            return True
+        if each in first and each not in seen:
+            seen.add(each)
+            pending += map(text_of, all_of(first[each], "identifier"))
+    return False
+
+
+def _is_number_of_multiprocessors(function: Function, name: str) -> bool:
+    text = text_of(function.node)
+    return re.search(r"multiProcessorCount|cudaDevAttrMultiProcessorCount", text) is not None and (
+        name.endswith("multiProcessorCount") or f"cudaDeviceGetAttribute(&{name}," in text
+    )
+
+
 @functools.lru_cache(maxsize=4096)
 def _own_value(file: SourceFile, function: Function, name: str, levels: int) -> int | None:
     if levels <= 0:
         return None
-    if re.search(r"multiProcessorCount|cudaDevAttrMultiProcessorCount", text_of(function.node)) and (
-        name.endswith("multiProcessorCount") or f"cudaDeviceGetAttribute(&{name}," in text_of(function.node)
-    ):
-        return USUAL_MULTIPROCESSORS
+    if _is_number_of_multiprocessors(function, name):
+        return ASSUMED_MULTIPROCESSORS
     first = function.first_values.get(name)
     if first is None and name in template_parameters(function):
         text = template_value(file, function, name, levels - 1)

@@ -38,6 +38,7 @@ from cudamm.source.passed_arguments import OUT, mistake_of, passed_by, view_mist
 from cudamm.source.program_values import (
     callers_of,
     class_argument,
+    depends_on_multiprocessors,
     is_chosen_by_user,
     looped_values,
     own_number,
@@ -765,6 +766,10 @@ class _Launch:
                 self.assumed[name] = f"{in_file} = {value}, as the condition of this launch says"
             elif value is not None and is_chosen_by_user(self.file, self.function, name):
                 self.assumed[name] = f"{in_file} = {value} unless its user chooses another"
+            elif value is not None and depends_on_multiprocessors(self.function, name):
+                self.assumed[name] = (
+                    f"{in_file} = {value} is assumed: another GPU may have more multiprocessors"
+                )
             if value is None and self._is_chosen_edge(name):
                 edge = "1" if name.endswith("_z") else self._edge_of_tiles()
                 self.assumed[name] = f"{in_file} = {edge} is assumed: the file does not say its value"

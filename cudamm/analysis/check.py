@@ -259,7 +259,7 @@ def check_all(
             if hung is not None:
                 check.skipped = f"not run: it hung at {hung.size}"
             elif is_scaled and any(c.errors for c in group if c.problem.scale == UNSCALED):
-                check.skipped = "not run with the program's alpha and beta: it is wrong with 1 and 0"
+                check.skipped = "not run with the program's alpha and beta: the kernel is wrong with 1 and 0"
             elif check.case is not None:
                 check.case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
                 _check_size(executor, check.case, limit, check, timeout_s, advises)

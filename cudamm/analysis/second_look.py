@@ -47,7 +47,8 @@ def hidden_mistakes(
         words = "the local variable {0} is used before it is set"
         cure = "give it a value where it is declared, such as 0 for a sum"
         warned = _warned(case, _UNINITIALISED, "uninitialised", words, cure)
-        return [_where_declared(m, case) for m in warned] or _unset_arrays(case, words, cure)
+        warned = [_where_declared(m, case) for m in warned] or _warned_elsewhere(case, words, cure)
+        return warned or _unset_arrays(case, words, cure)
     if WHOLE_NUMBERS in verdict.reason or ONLY_ZEROS in verdict.reason:
         return _warned(case, _CUT, "wrong-result", "a {0} becomes a whole number ({1})", IN_OWN_TYPE)
     if COMPUTED_NAN in verdict.reason:
@@ -74,17 +75,36 @@ def endless_loop(case: Case) -> list[Mistake]:
 def _where_declared(mistake: Mistake, case: Case) -> Mistake:
     """Return a mistake at the last line before its own that declares its variable without a value."""
     name, own = mistake.message.split()[3], case.program.method.path.name
-    places = [
-        file_and_line_of(declarator)
-        for declared in all_of(parsed(case.program.text), "declaration")
-        for declarator in declared.children_by_field_name("declarator")
-        if declarator.type in ("identifier", "array_declarator") and declared_name(declarator) == name
-    ]
+    places = _declared_without_value(case, name)
     lines = [line for file, line in places if (file or own) == mistake.file and line <= mistake.line]
     if not lines:
         return mistake
     text = case.program.line_text(max(lines), "" if mistake.file == own else mistake.file)
     return dataclasses.replace(mistake, line=max(lines), text=text)
+
+
+def _declared_without_value(case: Case, name: str) -> list[tuple[str, int]]:
+    """Return the files and the lines that declare a variable without a value."""
+    return [
+        file_and_line_of(declarator)
+        for declared in all_of(parsed(case.program.text), "declaration")
+        for declarator in declared.children_by_field_name("declarator")
+        if declarator.type in ("identifier", "array_declarator") and declared_name(declarator) == name
+    ]
+
+
+def _warned_elsewhere(case: Case, words: str, cure: str) -> list[Mistake]:
+    """Return the unset variable of a warning in a header of CUDA, such as that of `__float2half(sum)`."""
+    found = (_UNINITIALISED.search(warning.text) for warning in warnings_of(case.program))
+    for name in [match[1] for match in found if match]:
+        places = _declared_without_value(case, name)
+        if len(places) == 1:
+            file, line = places[0]
+            text = case.program.line_text(line, file)
+            file = file or case.program.method.path.name
+            size = str(case.problem.shape)
+            return [Mistake("uninitialised", words.format(name), cure, file, line, text, sizes=(size,))]
+    return []
 
 
 def _overrun(case: Case, launch: Launch, find_overrun: Callable[[], Fault | None]) -> list[Mistake]:

@@ -358,6 +358,9 @@ def describe_wrong(
         return f"{text},{others} read from uninitialised shared memory"
     patterns = () if problem.element.is_integer else UNSET_LOCALS
     of_local = [mask for pattern in patterns if (mask := is_filled_with(product, pattern)).any()]
+    # A sum in float that was never set is -1.7e38, which is no number of float16.
+    if product.dtype == np.float16 and np.isneginf(product[wrong]).all():
+        of_local.append(wrong)
     if of_local:
         others = "" if any(mask[row, column] for mask in of_local) else " some elements"
         return f"{text},{others} {UNSET_LOCAL}"

@@ -978,13 +978,19 @@ class _Changes:
                 continue
             is_factor = _is_factor(node)
             quotients = [each for each in all_of(site.node, "binary_expression") if sign_of(each) == "/"]
-            is_divided = any(is_inside(node, each.named_children[0]) for each in quotients)
+            divisors = [
+                text_of(each.child_by_field_name("right"))
+                for each in quotients
+                if is_inside(node, each.named_children[0])
+            ]
+            if name in divisors:  # `(N + TILE - 1) / TILE` rounds up
+                continue
             if site.array and (is_factor or site.kind == "argument"):
                 mistake, rank = f"wrong row length where {site.array} is {self._verb(site)}", 0
             elif site.kind == "condition":
                 mistake, rank = f"the condition has the wrong size, {name}", 3
             else:
-                mistake, rank = f"{WRONG_SIZE}, {name}", 2 if is_factor or is_divided else 4
+                mistake, rank = f"{WRONG_SIZE}, {name}", 2 if is_factor or divisors else 4
             of = name.partition(".")[0]  # the sizes of the same matrix come first: `C.width` for `C.height`
             for other in sorted(self._sizes, key=lambda size: size.partition(".")[0] != of):
                 if other != name:
@@ -1180,8 +1186,11 @@ class _Changes:
         if site.kind != "condition":
             return
         for node in all_of(site.node, "binary_expression"):
-            left = node.child_by_field_name("left")
-            if sign_of(node) == "-" and left is not None and text_of(left) in {*self._sizes, *self._tiles}:
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            is_of_loop = site.node.parent is not None and site.node.parent.type == "for_statement"
+            is_last = is_of_loop and text_of(right) == "1"  # `tile < across * down - 1`
+            is_size = text_of(left) in {*self._sizes, *self._tiles}
+            if sign_of(node) == "-" and left is not None and (is_size or is_last):
                 new = replaced(site.node, {node: text_of(left)})
                 yield self._change(site, new, "the condition ends too early", 2)
 

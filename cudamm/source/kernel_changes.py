@@ -1131,7 +1131,10 @@ class _Changes:
             sides = [each.child_by_field_name(side) for each in (node, other) for side in ("left", "right")]
             of, divisor, of_other, better = sides
             is_pair = {sign_of(node), sign_of(other)} == {"/", "%"} and text_of(of) == text_of(of_other)
-            is_name = better is not None and better.type == "identifier"
+            # An extent of a tile is tried elsewhere, as a wrong size.
+            is_name = (
+                better is not None and better.type == "identifier" and text_of(better) not in self._tiles
+            )
             if divisor is not None and is_pair and is_name and text_of(better) != text_of(divisor):
                 new = replaced(site.node, {divisor: text_of(better)})
                 yield self._change(site, new, f"the wrong divisor is used, {text_of(divisor)}", 1)

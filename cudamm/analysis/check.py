@@ -341,7 +341,7 @@ def _planned(
             continue  # `plan_all` reports it below
         except KernelError as error:  # the grid is empty at this size, or the block is too large
             method = check.variant.method
-            file, line = method.launched_at
+            file, line = method.shown_at(str(error))
             text = source.line_text(line, file)
             file = file or method.path.name
             message, _, cure = str(error).partition("; ")
@@ -742,9 +742,12 @@ def _with_loop(mistake: Mistake, text: str) -> Mistake:
     after, before = mistake.barrier_lines
     is_in_loop = mistake.barrier == AFTER_READING and "inside the loop," in mistake.cure
     loop = line_of_loop(text, mistake.file, after, before) if is_in_loop else 0
-    cure = (
-        mistake.cure.replace("inside the loop,", f"inside the loop of line {loop},") if loop else mistake.cure
-    )
+    cure = mistake.cure
+    if loop:
+        cure = cure.replace("inside the loop,", f"inside the loop of line {loop},")
+        written = re.search(r"(.*), before line (\d+) writes again", cure)
+        if written and int(written[2]) < loop:  # another array is written before that loop
+            cure = f"{written[1]}, at its end"
     return dataclasses.replace(mistake, cure=cure)
 
 

@@ -237,6 +237,7 @@ def _barrier_for(races: list[Mistake]) -> Mistake:
     befores, afters = zip(*(race.barrier_lines for race in races), strict=True)
     return dataclasses.replace(
         first,
+        barrier_lines=(max(befores), max(afters)),  # those in the innermost of several loops
         message=first.message + (f" (the same holds for {' and '.join(arrays)})" if arrays else ""),
         cure=first.cure and _barrier_cure(first.barrier, max(befores), min(afters), first.warp_barrier),
         count=sum(race.count for race in races),
@@ -904,6 +905,7 @@ def wrong_result(watched: WatchedLaunch, reason: str) -> Mistake:
         file, line = watched.program.method.wrong_dimension_at
         return watched.mistake("wrong-result", message, cure, line=line, file=file, array="C")
     if line and OF_LAUNCH.match(reason):
+        file, line = watched.program.method.shown_at(reason)
         return watched.mistake("wrong-result", reason, line=line, file=file, array="C")
     stores = {(a.file, a.line) for a in watched.observation.accesses if a.array == "C" and a.op == "store"}
     file, line = stores.pop() if len(stores) == 1 else ("", 0)
@@ -1083,7 +1085,7 @@ def idle_blocks(watched: WatchedLaunch, storing: Extents, load: bool) -> Mistake
         for name, extent, count in zip("xyz", watched.launch.grid, storing, strict=True)
         if count < extent
     ]
-    file, line = watched.program.method.launched_at
+    file, line = watched.program.method.shown_at("the grid")
     return watched.mistake(
         "idle-blocks",
         f"the grid has {grid} blocks, and {those} of them store a result; the others {others}",

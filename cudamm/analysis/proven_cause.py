@@ -469,7 +469,7 @@ def _of_launch(case: Case, changes: Callable[[Case, Launch], Iterator[ProvenCaus
             if not (trials.is_right(relaunched) and _is_clean(cause, case)):
                 continue
             if relaunched.arguments == launch.arguments or _is_right_at_other_sizes(cause, case):
-                file, line = case.variant.method.launched_at
+                file, line = case.variant.method.shown_at(cause.mistake)
                 return dataclasses.replace(cause, file=file, line=line)
     return None
 
@@ -816,7 +816,7 @@ def _without_any_check(case: Case) -> ProvenCause | None:
     is_outside = any(fault.kind in ("out-of-bounds", "crash") for fault in seen)
     if not (is_only_outside and is_outside) or any(fault.space == "shared" for fault in seen):
         return None
-    file, line = case.variant.method.launched_at
+    file, line = case.variant.method.shown_at("the grid")
     (gx, gy), (x, y) = floor, grid
     return ProvenCause(
         f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, {x} x {y} cover C, but the kernel "

@@ -45,7 +45,7 @@ def hidden_mistakes(
     """
     if UNSET_LOCAL in verdict.reason:
         words = "the local variable {0} is used before it is set"
-        cure = "give it a value where it is declared, such as 0 for a sum"
+        cure = "give it a value where it is declared, such as = 0 for a sum, or = {} for an array of sums"
         warned = _warned(case, _UNINITIALISED, "uninitialised", words, cure)
         warned = [_where_declared(m, case) for m in warned] or _warned_elsewhere(case, words, cure)
         return warned or _unset_arrays(case, words, cure)

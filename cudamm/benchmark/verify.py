@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import contextlib
 import dataclasses
 import functools
 import itertools
@@ -17,7 +16,6 @@ from cudamm.errors import (
     DeviceLostError,
     HangError,
     KernelError,
-    RequirementError,
     UnfinishedError,
     UsageError,
 )
@@ -30,7 +28,7 @@ from cudamm.execution.shared_cases import SharedCases
 from cudamm.execution.usual_causes import OF_LAUNCH, WITHOUT_LINE
 from cudamm.execution.where_right import RightSizes, where_right, without_faults
 from cudamm.execution.worker_executor import SMALL_WORK, TIMEOUT_S
-from cudamm.kernels.chosen_cases import remarks_on_scale
+from cudamm.kernels.chosen_cases import remarks_on_padding, remarks_on_scale
 from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Problem, Shape
@@ -125,20 +123,11 @@ def remarks_on(
         watched: the cases whose accesses were watched.
     """
     ran = {(result.m, result.n, result.k) for result in results if result.status in ("ok", "failed")}
-    padded: dict[str, str] = {}
-    for variant, problem in cases:
-        with contextlib.suppress(UsageError, RequirementError):
-            needed = str(Shape(*variant.padded(problem.element, *problem.shape.extents)))
-            if needed != str(problem.shape) and problem.shape.extents in ran:
-                padded.setdefault(str(problem.shape), needed)
-    remarks = []
-    if padded and any(result.status == "ok" for result in results):
-        size, needed = next(iter(padded.items()))
-        others = ", others likewise" if len(padded) > 1 else ""
-        remarks.append(
-            f"{size} was padded with zeros to {needed}{others}, because the kernel requires such multiples"
-        )
-    remarks += remarks_on_scale(cases)
+    has_right = any(result.status == "ok" for result in results)
+    remarks = [
+        *remarks_on_padding([case for case in cases if has_right and case[1].shape.extents in ran]),
+        *remarks_on_scale(cases),
+    ]
     if is_success(results):
         remarks += not_watched(list(dict.fromkeys(variant for variant, _ in cases)), watched)
     return remarks
@@ -256,7 +245,7 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None, advise
         verdict = Verdict(False).because_of(verdict.cause + method.wrong_dimension_place)
     elif OF_LAUNCH.match(verdict.cause):
         rest = verdict.reason.removeprefix(verdict.cause).removeprefix("; ")
-        cause = verdict.cause + method.launch_place
+        cause = verdict.cause + method.place_of(verdict.cause)
         verdict = dataclasses.replace(verdict, reason=rest).because_of(cause)
     status: Status = "ok" if verdict.correct else "failed"
     result = result_of_case(case, status, verdict.reason, verdict=verdict, device=device)
@@ -266,7 +255,7 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None, advise
 def _not_launched(case: Case, why: str) -> Verdict:
     """Return the verdict on a case that cannot be launched. At the program's own size, that is the cause."""
     method = case.variant.method
-    why += method.launch_place
+    why += method.place_of(why)
     is_own = method.program_size == case.problem.shape.extents and not method.type_conflict
     return Verdict(False).because_of(f"the program's own size {why}") if is_own else Verdict(False, why)
 

@@ -91,7 +91,7 @@ def check_command(
     from cudamm.cli.session import Session
     from cudamm.execution.worker_executor import TIMEOUT_S, WorkerExecutor
     from cudamm.kernels.architecture import find_architecture
-    from cudamm.kernels.chosen_cases import kernels_of, remarks_on_scale, scale_of
+    from cudamm.kernels.chosen_cases import kernels_of, remarks_on_padding, remarks_on_scale, scale_of
     from cudamm.output import check_text
     from cudamm.tuning.fitted_cases import fitted
     from cudamm.tuning.place import on_host
@@ -129,7 +129,9 @@ def check_command(
                 )
             )
             session.add_tables(check_text.render)
-            session.add_remarks([*remarks, *remarks_on_scale(chosen)])
+            ran = {(result.method, size) for result in session.results for size in result.sizes}
+            checked = [case for case in chosen if (case[0].method.name, str(case[1].shape)) in ran]
+            session.add_remarks([*remarks, *remarks_on_padding(checked), *remarks_on_scale(checked)])
             mistakes = [row for result in session.results for row in result.mistake_records()]
             cases = [result.record() for result in session.results]
             session.write(mistakes, map(check_text.csv_record, mistakes), checked=cases)

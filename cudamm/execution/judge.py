@@ -76,7 +76,7 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
             undefined_shuffle = undefined_shuffle or run.undefined_shuffle
             missed_barrier = missed_barrier or run.missed_barrier
             quick = _quick_verdict(run, problem, variant, fmad)
-            if quick is not None:
+            if quick is not None and not _has_wrong_dimension(variant, problem):
                 return dataclasses.replace(quick, launch_ms=launch_ms)
             products.append(run.product()[:m, :n].copy())
     except DamagedMemoryError as error:
@@ -106,9 +106,16 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
         verdict = dataclasses.replace(
             verdict, reason="; ".join(filter(None, (verdict.reason, undefined_shuffle)))
         )
-    if verdict.correct and variant.method.wrong_dimension:  # proven: the launch with the right one is right
+    if verdict.correct and _has_wrong_dimension(variant, problem):  # proven: with the right one it is right
         verdict = dataclasses.replace(verdict, correct=False).because_of(variant.method.wrong_dimension)
     return verdict
+
+
+def _has_wrong_dimension(variant: Variant, problem: Problem) -> bool:
+    """Return whether the program passes a wrong size here: the number of rows for that of the columns."""
+    m, n, k = problem.shape.extents
+    rows_and_columns = {"A": (m, k), "B": (k, n)}
+    return any(len({*rows_and_columns[letter]}) > 1 for letter in variant.method.wrong_dimension_of)
 
 
 def _with_place(missed_barrier: str, variant: Variant) -> str:

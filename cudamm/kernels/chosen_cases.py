@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from cudamm.errors import UsageError
+from cudamm.errors import RequirementError, UsageError
 from cudamm.kernels.input_kinds import AnyKind, has_kind
 from cudamm.kernels.lower_precision import LowerPrecision, is_meaningful
 from cudamm.kernels.method import ELEMENT_TYPES, ElementType, Method
@@ -125,6 +126,20 @@ def remarks_on_scale(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[str]
             yield (
                 f"alpha was 1 and beta 0: --alpha {alpha} --beta {beta} verifies the program's own values."
             )
+
+
+def remarks_on_padding(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[str]:
+    """Yield how the first size of which a kernel requires multiples was padded."""
+    padded: dict[str, str] = {}
+    for variant, problem in chosen:
+        with contextlib.suppress(UsageError, RequirementError):
+            needed = variant.padded(problem.element, *problem.shape.extents)
+            if needed != problem.shape.extents:
+                padded.setdefault(str(problem.shape), "x".join(map(str, needed)))
+    if padded:
+        size, whole = next(iter(padded.items()))
+        others = ", others likewise" * (len(padded) > 1)
+        yield f"{size} was padded with zeros to {whole}{others}, because the kernel requires such multiples"
 
 
 def kernels_of(

@@ -228,10 +228,12 @@ class Method:
         program_scale: alpha and beta in the host code of a user's file; None if they are not known.
         launched_at: the line of the host code that launches the kernel, with its file, which is empty for the
             method's own; the line of `type_conflict`, if it is another; line 0 if no launch was read.
+        grid_at: the line of the grid's value, in the same way; line 0 if the launch has the grid itself.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type, a C that is not zero, or A and B in the wrong order; empty for none.
         wrong_dimension: which size the program takes from the wrong dimension of a tensor, with the cure; the
             launch is that with the right one. Empty for none.
+        wrong_dimension_of: letters of the tensors; the mistake does no harm where these are square.
         wrong_dimension_at: its file, as in `launched_at`, and its line.
         copies_back_only: True if the program has PyCUDA copy C from the GPU only, with `Out`.
         keeps_shared_limit: True if the program launches the kernel without raising the limit of 48 KiB for
@@ -281,8 +283,10 @@ class Method:
     size_names: tuple[tuple[str, str], ...] = ()
     program_scale: tuple[float, float] | None = None
     launched_at: tuple[str, int] = ("", 0)
+    grid_at: tuple[str, int] = ("", 0)
     type_conflict: str = ""
     wrong_dimension: str = ""
+    wrong_dimension_of: str = ""
     wrong_dimension_at: tuple[str, int] = ("", 0)
     copies_back_only: bool = False
     keeps_shared_limit: bool = False
@@ -290,10 +294,14 @@ class Method:
     named_arguments: frozenset[int] = frozenset()
     found_fields: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def launch_place(self) -> str:
-        """Return the place of the launch in brackets, as in ` (mm.cu:33)`; empty if it is not known."""
-        return self._in_brackets(self.launched_at)
+    def shown_at(self, mistake: str) -> tuple[str, int]:
+        """Return the place that shows a mistake of the launch: that of the grid's value, or the launch."""
+        is_of_grid = "the grid" in mistake and "the block" not in mistake
+        return self.grid_at if is_of_grid and self.grid_at[1] else self.launched_at
+
+    def place_of(self, mistake: str) -> str:
+        """Return the same in brackets, as in ` (mm.cu:33)`; empty if it is not known."""
+        return self._in_brackets(self.shown_at(mistake))
 
     @property
     def wrong_dimension_place(self) -> str:

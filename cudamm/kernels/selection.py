@@ -111,6 +111,14 @@ class Selection:
                 files = " and ".join(str(method.path) for method in methods if not method.builtin)
                 not_mentioned = f"{'do' if len(self.kernels) > 1 else 'does'} not mention {name}"
                 raise UsageError(f"{files} {not_mentioned}{did_you_mean(name, self._settable())}")
+            # What is chosen becomes a macro, which the template's parameter cannot be.
+            of_template = re.compile(rf"\btemplate\s*<[^>]*\b\w+\s+{name}\b")
+            for method in methods:
+                if not method.builtin and of_template.search(method.code):
+                    raise UsageError(
+                        f"{name} is a template parameter in {method.path}: choose the instance with --entry, "
+                        "as “--entry 'mm<32>'”, beside --args, --threads and --grid"
+                    )
         return list(dict.fromkeys(methods))
 
     def _user_kernels(self) -> list[Method]:

@@ -226,7 +226,11 @@ class Variant:
             for size, divisor, whole in extent.with_whole_sizes()
             if whole.value(names) == needed
         ]
-        return self.method.with_own_sizes("; ".join(parts)) if len(parts) == len(own) else ""
+        exchanged = {**names, "M": names["N"], "N": names["M"]}
+        sizes = [sorted(extent.names & {"M", "N"}) for extent in self.method.grid[:2]]
+        if sizes == [["M"], ["N"]] and all(extent.whole(exchanged) == needed for _, extent, needed in own):
+            parts = ["x is computed from M and y from N, not the other way round"] * len(own)
+        return self.method.with_own_sizes("; ".join(dict.fromkeys(parts))) if len(parts) == len(own) else ""
 
 
 EMPTY_GRID = "cannot be launched: the grid is"

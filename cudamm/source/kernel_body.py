@@ -287,6 +287,19 @@ class KernelBody:
                     found.append((loop, name, Number(f"({name} + {number.text})")))
         return found
 
+    def shares_tiles_by_a_loop(self) -> bool:
+        """Return whether a loop begins at blockIdx and ends at a number that all blocks share."""
+        for loop in all_of(self.function.node, "for_statement"):
+            condition = next(all_of(loop.child_by_field_name("condition") or loop, "binary_expression"), None)
+            end = self._translation.of(condition.child_by_field_name("right")) if condition else None
+            begins = [
+                number.text for of, _, number in self._begins_of_loops if of.start_byte == loop.start_byte
+            ]
+            is_of_block = any(re.search(r"\bblockIdx[._][xy]\b", begin) for begin in begins)
+            if is_of_block and end and not re.search(r"\b(?:block|thread)Idx", end.text):
+                return True
+        return False
+
     def _divided(self) -> set[str]:
         """Return the names of which the kernel takes remainders."""
         quotients = all_of(self.function.node, "binary_expression")

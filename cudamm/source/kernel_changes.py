@@ -31,7 +31,13 @@ from cudamm.source.changed_expression import (
 from cudamm.source.exchanged_indices import exchanged_indices
 from cudamm.source.kernel_parameters import members_of_structs
 from cudamm.source.launch_roles import SMALLEST_SIZE
-from cudamm.source.missing_terms import Part, bounds_of, parts_of_index, with_parentheses
+from cudamm.source.missing_terms import (
+    Part,
+    also_in_conditions,
+    bounds_of,
+    parts_of_index,
+    with_parentheses,
+)
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.program_values import template_parameters
 from cudamm.source.register_tile_changes import exchanged_counters, factors_of, other_orders_of_elements
@@ -604,34 +610,10 @@ class _Changes:
         yield from exchanged_members(self._body, self._sites)
         yield from exchanged_elements(self._body, self._sites)
         for site in self._sites:
-            yield from self._other_sizes(site)
-            yield from self._other_tiles(site)
-            yield from self._with_tile(site)
-            yield from self._with_factor_of_block(site)
-            yield from self._with_second_factor(site)
-            yield from self._with_other_index(site)
-            yield from self._other_divisor(site)
-            yield from self._number_of_threads(site)
-            yield from self._rounded_up(site)
-            yield from self._not_lessened(site)
-            yield from self._end_of_part(site)
-            yield from self._without_factor(site)
-            yield from self._swapped_axes(site)
-            yield from self._one_less(site)
-            yield from self._other_variable(site)
-            yield from self._with_whole_index(site)
-            yield from self._other_order(site)
-            yield from self._with_factor(site)
-            yield from self._of_other_thread(site)
-            yield from self._with_thread(site)
-            yield from self._of_no_thread(site)
-            yield from self._other_axis_of_block(site)
-            yield from self._lacking_term(site)
-            yield from self._without_parentheses(site)
-            yield from self._step_of_pointer(site)
-            yield from self._next_step(site)
-            yield from self._other_literal(site)
-            yield from self._part_of_size(site)
+            for change in self._of_site(site):
+                yield change
+                if site.array in self._pointers:
+                    yield from also_in_conditions(change, site, self._sites)
         yield from self._in_vectors()
         yield from self._in_bytes()
         yield from wrong_members(self._body)
@@ -648,12 +630,44 @@ class _Changes:
         yield from self._exchanged_indices()
         yield from self._without_comma()
         yield from self._swapped_everywhere()
+        yield from self._swapped_in_matrices()
         yield from self._in_all_conditions()
         yield from self._other_size_of_quotients()
         yield from self._second_shared_array()
         yield from self._of_loops()
         yield from self._of_sums()
         yield from self._zero_before_load()
+
+    def _of_site(self, site: Site) -> Iterator[KernelChange]:
+        """Yield the changes of one site."""
+        yield from self._other_sizes(site)
+        yield from self._other_tiles(site)
+        yield from self._with_tile(site)
+        yield from self._with_factor_of_block(site)
+        yield from self._with_second_factor(site)
+        yield from self._with_other_index(site)
+        yield from self._other_divisor(site)
+        yield from self._number_of_threads(site)
+        yield from self._rounded_up(site)
+        yield from self._not_lessened(site)
+        yield from self._end_of_part(site)
+        yield from self._without_factor(site)
+        yield from self._swapped_axes(site)
+        yield from self._one_less(site)
+        yield from self._other_variable(site)
+        yield from self._with_whole_index(site)
+        yield from self._other_order(site)
+        yield from self._with_factor(site)
+        yield from self._of_other_thread(site)
+        yield from self._with_thread(site)
+        yield from self._of_no_thread(site)
+        yield from self._other_axis_of_block(site)
+        yield from self._lacking_term(site)
+        yield from self._without_parentheses(site)
+        yield from self._step_of_pointer(site)
+        yield from self._next_step(site)
+        yield from self._other_literal(site)
+        yield from self._part_of_size(site)
 
     # The expressions that changes replace.
 
@@ -2361,6 +2375,29 @@ class _Changes:
                 sentence = f"x and y of {kind} are swapped: {shown} instead of {better}"
                 all_edits = tuple((s.node.start_byte, s.node.end_byte, new) for s, new in edits)
                 yield KernelChange(sentence, f"write {better}", "", file, line, all_edits, 1)
+
+    def _swapped_in_matrices(self) -> Iterator[KernelChange]:
+        """Yield two variables of the thread swapped in the indices of all matrices; the conditions stay."""
+        sites = [site for site in self._sites if site.kind == "index" and site.array in self._pointers]
+        names = {text_of(node) for site in sites for node in all_of(site.node, "identifier")} & self._varying
+        for one, other in itertools.combinations(sorted(names), 2):
+            swap = {one: other, other: one}
+            new = {
+                site: replaced(site.node, edits)
+                for site in sites
+                if (
+                    edits := {
+                        n: swap[text_of(n)] for n in all_of(site.node, "identifier") if text_of(n) in swap
+                    }
+                )
+            }
+            if len(new) > 1:
+                shown = ", ".join(site.shown(text_of(site.node)) for site in new)
+                better = ", ".join(site.shown(text) for site, text in new.items())
+                sentence = f"{TWO_VARIABLES} in all indices, {one} and {other}: {shown} instead of {better}"
+                edits_of_all = tuple((s.node.start_byte, s.node.end_byte, text) for s, text in new.items())
+                place = file_and_line_of(sites[0].node)
+                yield KernelChange(sentence, f"write {better}", "", *place, edits_of_all, 2)
 
     def _second_shared_array(self) -> Iterator[KernelChange]:
         """Yield pointers to one shared array that are equal, with the second half of it for the second."""

@@ -783,9 +783,12 @@ class LaunchRoles:
         """Return whether the kernel takes a parameter for the length of rows, or checks an edge with it."""
         body = self.body(p.name for p in self.parameters if p.is_whole_number)
         uses = [use for name, use in self.raw_uses.items() if name in self.letters]
-        return any(parameter in use.strides for use in uses) or any(
-            size == parameter and varying for varying, size in body.checks()
+        of_part = {parameter, "blockIdx_z"}  # where a block's part of K begins
+        is_row = any(
+            parameter in use.strides and any(parameter in t and t - of_part for t in use.terms)
+            for use in uses
         )
+        return is_row or any(size == parameter and varying for varying, size in body.checks())
 
     def _is_literal_size(self, parameter: str) -> bool:
         """Return whether a launch passes a number for a parameter that is an extent of a matrix."""

@@ -1,13 +1,15 @@
-"""Changes that add a term, or parentheses, to an index such as `B[ty * N + col]`."""
+"""Changes that add a term, or parentheses, to an index such as `B[ty * N + col]`, and its conditions."""
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from cudamm.source.changed_expression import Site, ancestors, sign_of, terms_of
+from cudamm.source.changed_expression import KernelChange, Site, ancestors, replaced, sign_of, terms_of
 from cudamm.source.parsed_source import all_of, is_inside, text_of
 
 _SUMS = ("identifier", "number_literal", "field_expression", "parenthesized_expression", "binary_expression")
@@ -81,6 +83,53 @@ def with_parentheses(node: Node, lengths: Collection[str]) -> Iterator[tuple[Nod
 
 def bounds_of(part: Part, site: Site, sites: Collection[Site]) -> Iterator[Site]:
     """Yield the conditions that compare a part of an index, in the statement or the `if` around a site."""
+    yield from (bound for bound, left in _conditions_around(site, sites) if text_of(left) == part.plain)
+
+
+def also_in_conditions(change: KernelChange, site: Site, sites: Collection[Site]) -> Iterator[KernelChange]:
+    """Yield the change of an index also in the conditions that have the changed part of the index.
+
+    What is written twice is wrong twice: `p + tx < K ? B[(p + tx) * N + col]` with `tx` for `ty`.
+    """
+    (start, end, new), *others = change.edits
+    if others or (start, end) != (site.node.start_byte, site.node.end_byte):
+        return
+    better = {
+        bound: replaced(bound.node, {left: text})
+        for bound, left in _conditions_around(site, sites)
+        if (text := _changed_like(text_of(left), text_of(site.node), new))
+    }
+    if better:
+        edits = ((bound.node.start_byte, bound.node.end_byte, text) for bound, text in better.items())
+        cure = " and ".join((change.cure, *dict.fromkeys(better.values())))
+        yield dataclasses.replace(change, cure=cure, edits=(*change.edits, *edits))
+
+
+def _changed_like(part: str, old: str, new: str) -> str:
+    """Return a part of an index with the change of the index; empty if the change is not within the part."""
+    same_before = _common(old, new)
+    same_behind = _common(old[same_before:][::-1], new[same_before:][::-1])
+    is_sum = not re.fullmatch(r"[\w.]+", part)
+    before, behind = (r"(?:^|[(+])\s*", r"\s*(?:[)+]|$)") if is_sum else (r"(?:^|[^\w.])", r"(?![\w.])")
+    for found in re.finditer(f"{before}({re.escape(part)}){behind}", old):
+        start, end = found.span(1)
+        if start <= same_before and len(old) - same_behind <= end:
+            return (
+                old[start:same_before]
+                + new[same_before : len(new) - same_behind]
+                + old[len(old) - same_behind : end]
+            )
+    return ""
+
+
+def _common(one: str, other: str) -> int:
+    """Return the number of characters with which both texts begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _conditions_around(site: Site, sites: Collection[Site]) -> Iterator[tuple[Site, Node]]:
+    """Yield the conditions in the statement or the `if` around a site, each with its left side."""
     outermost = site.whole
     for around in ancestors(site.whole):
         is_body = around.parent is not None and around.parent.type == "if_statement"
@@ -91,8 +140,8 @@ def bounds_of(part: Part, site: Site, sites: Collection[Site]) -> Iterator[Site]
         outermost = around
     for other in sites:
         left = other.node.child_by_field_name("left") if other.kind == "condition" else None
-        if left is not None and is_inside(other.node, outermost) and text_of(left) == part.plain:
-            yield other
+        if left is not None and is_inside(other.node, outermost):
+            yield other, left
 
 
 def _sides(product: Node) -> list[tuple[Node, Node]]:

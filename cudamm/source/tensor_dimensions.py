@@ -42,12 +42,14 @@ class WrongDimension:
         assumption: what is taken instead, for a remark.
         place: the line of the first of them.
         source: the whole source with the right dimensions.
+        matrices: the letters of the tensors; the mistake does no harm where these are square.
     """
 
     text: str
     assumption: str
     place: str
     source: str
+    matrices: str
 
 
 def wrong_dimension(found: LaunchRoles) -> WrongDimension | None:
@@ -57,7 +59,7 @@ def wrong_dimension(found: LaunchRoles) -> WrongDimension | None:
         return None
     if not all(p.is_pointer for p in found.parameters if p.name in found.letters):
         return None
-    changes, texts, assumed = dict[Node, str](), list[str](), list[str]()
+    changes, texts, assumed, matrices = dict[Node, str](), list[str](), list[str](), ""
     for letter in "AB":
         tensor = _tensor(found, of_letter[letter])
         exchanged = _exchanged(found, of_letter[letter], tensor) if tensor else {}
@@ -74,12 +76,13 @@ def wrong_dimension(found: LaunchRoles) -> WrongDimension | None:
             continue  # the kernel reads the matrix in the wrong way, or may do so
         rows, columns = DIMENSIONS[letter][:: -1 if is_transposed else 1]
         kernel, why = found.kernel.name, reasons.get(is_transposed, "")
+        matrices += letter
         for wanted, (size, name) in exchanged.items():
             text, right = _in_words(size), _in_words(size, wanted)
             changes[size] = _with_dimension(text_of(size), wanted)
             number = f"the number of {tensor}'s {_WORDS[1 - wanted]}"
             given = f"{name} is {text}, {number}" if name else f"{text} is passed, {number}"
-            assumed.append(f"with {f'{name} = ' if name else ''}{right} for {text}")
+            assumed.append(f"tried with {f'{name} = ' if name else ''}{right}; the program has {text}")
             texts.append(
                 f"{given}, and {kernel} reads {tensor} as {rows} x {columns} ({why}); write {right}"
                 if why
@@ -90,7 +93,7 @@ def wrong_dimension(found: LaunchRoles) -> WrongDimension | None:
         return None
     first = min(changes, key=lambda node: node.start_byte)
     source = _with(found.file.tree, changes)
-    return WrongDimension(_joined(texts), ", ".join(assumed), place_of(first), source)
+    return WrongDimension(_joined(texts), "; ".join(assumed), place_of(first), source, matrices)
 
 
 def _with_dimension(size: str, number: int) -> str:

@@ -82,6 +82,7 @@ class WorkedOutLaunch:
         unknown: what could not be worked out, in words; empty if all was.
         line: number of the line that launches it, in the text with its headers; 0 if none does.
         place: the same line as the user knows it, such as `line 12 of mm.cuh`.
+        grid_place: the line of the value of the grid's variable; empty if the launch has the grid itself.
         is_product: False if the kernel computes something else, which `unknown` says.
         suggestion: arguments, threads and a grid that may fit the kernel.
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
@@ -123,6 +124,7 @@ class WorkedOutLaunch:
     left_out: tuple[str, ...] = ()
     named_arguments: frozenset[int] = frozenset()
     wrong_dimension: WrongDimension | None = None
+    grid_place: str = ""
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -391,6 +393,7 @@ class _Launch:
             else (),
             conflict_place=place_of(self.cleared_by) if self.zeros_mistake and self.cleared_by else "",
             swapped=self._swapped_matrices(),
+            grid_place=self._grid_place(),
             left_out=(*self.left_out, *self._offsets(), *self._other_kernels()) if is_product else (),
             named_arguments=frozenset(
                 place
@@ -1157,9 +1160,11 @@ class _Launch:
 
     def _limit_of_grid(self) -> Iterator[str]:
         """Yield the conditions that the program's own sizes are the largest for a grid of plain numbers."""
-        if "gridDim" in text_of(self.kernel.node) or any(parse(extent).names for extent in self.grid):
+        body = self.found.body(self.found.in_kernel)
+        is_for_any_size = "gridDim" in text_of(self.kernel.node) or body.shares_tiles_by_a_loop()
+        if is_for_any_size or any(parse(extent).names for extent in self.grid):
             return
-        is_checked = any(self.found.body(self.found.in_kernel).checks())
+        is_checked = any(body.checks())
         for role in ("M", "N"):
             passed = [
                 size for size in self.found.in_kernel.values() if role in self.found.roles.get(size, ())
@@ -1168,6 +1173,12 @@ class _Launch:
             if values:  # of several, the kernel's own sizes are within the smallest
                 own = min(values)
                 yield f"{role} {'==' if own <= _LARGEST_FIXED and not is_checked else '<='} {own}"
+
+    def _grid_place(self) -> str:
+        """Return the line in which the variable of the grid gets its value; empty if there is no variable."""
+        variable = text_of(self.statement.configuration[0]) if self.statement.configuration else ""
+        value = self.function.values.get(variable)
+        return place_of(value) if value is not None else ""
 
     def _conditions_of_launch(self) -> Iterator[str]:
         """Yield conditions such as `M == N` and `N % 16 == 0` under which the program launches the kernel."""

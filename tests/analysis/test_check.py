@@ -311,7 +311,7 @@ def test_shared_arrays_outside_functions_are_checked(checked: Checked, write_ker
     assert "first[32]" in found[0].message
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "name", ["barrier_in_function", "warp_product", "shuffles", "shared_memory", "votes"]
 )

@@ -180,6 +180,7 @@ def test_results_are_yielded_one_by_one() -> None:
     assert len(device.launches) == 6
 
 
+@pytest.mark.slow
 def test_failures_on_the_cpu_device_cost_only_their_own_rows(
     cpu: Device[Any], write_kernel: WriteKernel
 ) -> None:

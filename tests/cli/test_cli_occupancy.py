@@ -502,6 +502,7 @@ def test_why_proposes_no_value_of_a_constant_that_the_grid_has_as_a_number(run, 
     assert "66.7%" in shown and "-D TILE" not in shown and "blocks of" not in shown
 
 
+@pytest.mark.slow
 def test_values_that_give_too_large_a_block_fail_only_their_own_rows(run, needs_nvcc, tmp_path):
     (tmp_path / "squares.cu").write_text(TILED)
     line = "occupancy squares.cu --arch sm_86 -D TILE"

@@ -33,6 +33,7 @@ def write(tmp_path):
     return write
 
 
+@pytest.mark.slow
 def test_a_kernel_that_cuts_its_inputs_is_wrong_although_within_the_bound_of_long_sums(run, write):
     ended = run(f"verify {write(TF32)} {LONG}")
     assert ended.status == 1

@@ -129,6 +129,7 @@ def test_without_a_formula_the_bytes_of_a_users_kernel_are_counted(run, kernel):
     assert row["bound_gflops"] == row["intensity"] * 936
 
 
+@pytest.mark.slow
 def test_if_bytes_cannot_be_counted_the_reason_is_printed(run, kernel):
     kernel("broken.cu", "float sum = 0;", "float sum = undeclared;")
     ended = run("roofline broken.cu -n 64 --gpu a100")

@@ -34,6 +34,7 @@ def test_bits_are_compared_if_nothing_is_fused(run):
     assert (plain["fmad"], plain["bit_equal"]) == (False, True)
 
 
+@pytest.mark.slow
 def test_the_wrong_kernel_of_several_is_named(run, kernel):
     kernel("wrong.cu", "= sum;", "= row == 3 && col == 2 ? 9 : sum;")
     ended = run(f"{VERIFY} -m naive --kernel wrong.cu -n 16 -n 17 --dtype float32 --json out.json")

@@ -226,6 +226,7 @@ class TestSass:
         assert naive == coalesced
         assert all(naive[opcode] > 0 for opcode in ("LDG.E", "FFMA", "STG.E", "BRA"))
 
+    @pytest.mark.slow
     def test_sass_contains_barriers_and_fused_multiply_adds(
         self, real_nvdisasm: Path, write_kernel: WriteKernel
     ) -> None:

@@ -97,7 +97,7 @@ def odd_variant(method: Method) -> Variant:
     return variant
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("method", "dtype"), one_type_long_others(LADDER))
 def test_the_product_is_correct_for_every_type_at_odd_block_sizes(
     cpu: Device[Any], method: Method, dtype: str

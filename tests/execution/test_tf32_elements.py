@@ -89,6 +89,7 @@ def test_a_mistake_is_named(
     assert result.status == "failed" and reason in result.reason, result.reason
 
 
+@pytest.mark.slow
 def test_on_whole_numbers_only_the_exact_product_is_right(cpu: Device[Any], write_kernel: Kernel) -> None:
     for text, is_right in (
         (source("cut"), True),

@@ -38,7 +38,7 @@ WITHOUT_LINE = (ENDS_EARLY, ONLY_TERMS, IN_TILES, OF_EACH, LOW_PRECISION, ROUNDE
 ONLY_ZEROS = "and every element is 0"
 
 OF_LAUNCH = re.compile(f"{FEW_BLOCKS}|x and y of the (grid|block) are swapped|the sizes are passed")
-"""How the causes begin that the line of the launch shows."""
+"""How the causes begin that the line of the launch, or of its grid, shows."""
 
 MOST_WORK = 2**31
 """Maximum number of multiplications of a product that is tried, about a second of work."""

@@ -131,7 +131,9 @@ def check_command(
             session.add_tables(check_text.render)
             ran = {(result.method, size) for result in session.results for size in result.sizes}
             checked = [case for case in chosen if (case[0].method.name, str(case[1].shape)) in ran]
-            session.add_remarks([*remarks, *remarks_on_padding(checked), *remarks_on_scale(checked)])
+            has_right = any(result.status == "clean" for result in session.results)
+            padded = remarks_on_padding(checked if has_right else [])
+            session.add_remarks([*remarks, *padded, *remarks_on_scale(checked)])
             mistakes = [row for result in session.results for row in result.mistake_records()]
             cases = [result.record() for result in session.results]
             session.write(mistakes, map(check_text.csv_record, mistakes), checked=cases)

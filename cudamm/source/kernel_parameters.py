@@ -136,7 +136,10 @@ def _adds_up(body: Node) -> bool:
         target = text_of(node.child_by_field_name("left")).replace(" ", "")
         spaceless = value.replace(" ", "")
         is_sum = sign == "+=" or spaceless.startswith(f"{target}+") or spaceless.endswith(f"+{target}")
-        is_of_loop = node.parent is not None and node.parent.type in ("for_statement", "comma_expression")
+        around = node.parent
+        while around is not None and around.type == "comma_expression":
+            around = around.parent
+        is_of_loop = around is not None and around.type == "for_statement"
         is_index = "[" not in value and re.search("blockDim|gridDim", value)
         # `sum = a[k] * b[k]` is a sum whose += was forgotten.
         is_product = sign == "=" and target.isidentifier() and "*" in value and value.count("[") > 1

@@ -502,6 +502,44 @@ def test_why_proposes_no_value_of_a_constant_that_the_grid_has_as_a_number(run, 
     assert "66.7%" in shown and "-D TILE" not in shown and "blocks of" not in shown
 
 
+@pytest.mark.parametrize(
+    ("change", "params", "threads", "tried"),
+    [
+        ({}, {"TILE": 16}, 256, "compiled: 16, 64, 256, 1024"),
+        ({"n / TILE, n / TILE": "n / 32, n / 32"}, {}, 1024, "compiled: 1024"),
+        (
+            {"(TILE * TILE)": "(TILE * WIDE)\n#define WIDE 32"}, {}, 1024,
+            "compiled: 1024; TILE, WIDE give the size: -D tries others",
+        ),
+    ],
+)  # fmt: skip
+def test_a_block_of_constants_that_the_kernel_has_is_suggested_for_their_values_alone(
+    run, needs_nvcc, tmp_path, change, params, threads, tried
+):
+    """It is another kernel with each value, with other registers and another shared array."""
+    text = TILED
+    for old, changed in change.items():
+        text = text.replace(old, changed)
+    (tmp_path / "tiled_mm.cu").write_text(text)
+    (record,) = run("occupancy tiled_mm.cu --arch sm_86 --suggest --json -").records
+    found = record["params"], record["suggestion"]["threads_per_block"], record["suggestion"]["chosen_from"]
+    assert found == (params, threads, tried)
+
+
+def test_a_block_of_constants_that_the_launch_alone_has_is_searched_for_in_whole_warps(
+    run, needs_nvcc, tmp_path
+):
+    text = WIDE.replace("dim3(n / 32, n / 32), dim3(32, 32)", "dim3(n / X, n / X), dim3(X, X)")
+    (tmp_path / "wide_mm.cu").write_text(f"#define X 32\n{text}")
+    (tmp_path / "bounded_mm.cu").write_text(
+        f"#define X 16\n{text}".replace("void wide", "void __launch_bounds__(256) wide")
+    )
+    for name, threads, tried in (("wide", 768, "warps"), ("bounded", 256, "warps up to 256")):
+        (record,) = run(f"occupancy {name}_mm.cu --arch sm_86 --suggest --json -").records
+        assert record["suggestion"]["threads_per_block"] == threads
+        assert record["suggestion"]["chosen_from"] == f"every number of whole {tried}"
+
+
 STAYING = """#include <algorithm>
 __global__ void stay(const float *A, const float *B, float *C, int M, int N, int K) {
     for (int row = blockIdx.x; row < M; row += gridDim.x)

@@ -157,6 +157,12 @@ def occupancy_request(
         all_limits = [limits_of(architecture) for architecture in architectures]
         chosen, cannot_launch = launchable_cases(chosen, swept.is_named, all_limits)
         remarks += cannot_launch
+    remarks += [
+        f"{method.name} computes its grid from the number of multiprocessors: the blocks in the "
+        "grid are counted for each GPU, not for the assumed number"
+        for method in dict.fromkeys(variant.method for variant, _ in chosen)
+        if method.grid_of_gpu
+    ]
     check_count(len(chosen) * len(architectures), "cases", MOST_CASES)
     if not is_asked(variants):
         groups = [(architectures, chosen)]

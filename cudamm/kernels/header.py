@@ -295,7 +295,11 @@ def parse_method(
     requires = list(filter(None, [fields.get("requires", "")]))
     if is_user_kernel:
         requires += launch_fields.equal_sizes(code, fields, arguments, declared.values())
+    grid_of_gpu: tuple[Expression, ...] = ()
+    if launch and worked_out and launch.fields.get("grid") == worked_out.fields.get("grid"):
+        grid_of_gpu = parse_list(worked_out.grid_of_gpu)
     expressions = (
+        *grid_of_gpu,
         *parse_list(fields.get("threads", "")),
         *parse_list(fields.get("grid", "")),
         *parse_list(fields.get("requires", "")),
@@ -345,6 +349,7 @@ def parse_method(
         named_arguments=worked_out.named_arguments if worked_out else frozenset(),
         keeps_shared_limit=launch is not None
         and _keeps_shared_limit(path, launch.worked_out, launch.code or whole),
+        grid_of_gpu=grid_of_gpu,
         found_fields=tuple(launch.fields.items()) if launch else (),
         include_folders=folders,
         remarks=tuple(remarks),

@@ -240,6 +240,8 @@ class Method:
             dynamic shared memory.
         left_out: parts of a user's program that the launch lacks, such as other products, each as a sentence.
         named_arguments: places of the arguments that the program names as the kernel does.
+        grid_of_gpu: the grid over MULTIPROCESSORS, if the program computes it from the number of the GPU's
+            multiprocessors, for which `grid` has a number; else empty.
         found_fields: fields of the launch that neither the header nor options give, and their values.
         include_folders: folders in which the user's headers are searched for, beside the usual ones.
         column_major: the matrices that the method reads or writes column by column, in the order A, B, C.
@@ -292,6 +294,7 @@ class Method:
     keeps_shared_limit: bool = False
     left_out: tuple[str, ...] = ()
     named_arguments: frozenset[int] = frozenset()
+    grid_of_gpu: tuple[Expression, ...] = ()
     found_fields: tuple[tuple[str, str], ...] = ()
 
     def shown_at(self, mistake: str) -> tuple[str, int]:

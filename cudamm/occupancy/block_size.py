@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -24,6 +24,13 @@ from cudamm.kernels.method import Method, Value
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 from cudamm.occupancy.active_blocks import active_blocks
+from cudamm.occupancy.block_constants import (
+    compiled_in,
+    has_number_instead,
+    names_in_block,
+    with_constants,
+    with_other_blocks,
+)
 from cudamm.occupancy.configurations import Numbers, check_count, check_numbers, occupancy_of_numbers
 from cudamm.occupancy.kernel_occupancy import Planned, compile_for_all, plan_for, results_of
 from cudamm.occupancy.occupancy_result import OccupancyResult, Suggestion
@@ -116,16 +123,19 @@ def best_block_sizes(
         UsageError: no method can run at any block size.
         NoDeviceError: there is no nvcc, or nvcc cannot compile for an architecture.
     """
+    tried = [(case, choice) for case in cases for choice in with_other_blocks(case)]
     planned = {
-        architecture: [plan_for(architecture, *case, fmad) for case in cases]
+        architecture: [plan_for(architecture, *choice, fmad) for _, choice in tried]
         for architecture in architectures
     }
     compiled = compile_for_all(planned, progress)
     best: list[OccupancyResult] = []
     for architecture, planned_cases in planned.items():
         groups: dict[object, list[Planned]] = {}
-        for case in planned_cases:
-            groups.setdefault(_key_without_block_size(case), []).append(case)
+        for (case, _), plan in zip(tried, planned_cases, strict=True):
+            group = groups.setdefault(_key_without_block_size(*case), [])
+            if not (group and plan.impossible and case[0].method is not plan.variant.method):
+                group.append(plan)
         best += [
             _best(architecture, group, compiled[architecture], carveout_percent, given)
             for group in groups.values()
@@ -169,11 +179,19 @@ def _best(
             if launchable:
                 all_results = results_of(architecture, launchable, compiled, carveout_percent)
                 return _best_of(architecture, all_results, "every BLOCK_SIZE")
-    impossible = [str(r.threads_per_block) for r in results if not r.active_blocks]
+    impossible = _listed(r.threads_per_block for r in results if not r.active_blocks)
     tried = "given: " if at_launch else "compiled: "
-    tried += ", ".join(str(results[i].threads_per_block) for i in possible)
-    tried += f"; cannot run: {', '.join(impossible)}" if impossible else ""
+    tried += _listed(results[i].threads_per_block for i in possible)
+    tried += f"; cannot run: {impossible}" if impossible else ""
+    constants = compiled_in(case.variant)
+    if constants and not any(has_number_instead(with_constants(case.variant), name) for name in constants):
+        names = ", ".join(sorted(names_in_block(case.variant.method)))
+        tried += f"; {names} give the size: -D tries others"
     return _best_of(architecture, [results[i] for i in possible], tried)
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)))
 
 
 def best_of_numbers(
@@ -213,11 +231,12 @@ def _constant(value: int, threads: int) -> int:
 def is_sized_at_launch(case: Planned) -> bool:
     """Return whether the same compiled kernel can be launched with every block size.
 
-    This is false if BLOCK_SIZE, or another parameter in the header's `threads`, is compiled into the kernel.
+    This is false if BLOCK_SIZE, or another parameter or constant in the header's `threads`, is compiled into
+    the kernel.
     """
     variant, element = case.variant, case.problem.element
-    names = {BLOCK_SIZE}.union(*(extent.names for extent in variant.method.threads))
-    return all(
+    names = {BLOCK_SIZE, *names_in_block(variant.method)}
+    return not compiled_in(variant) and all(
         program(_with_param(variant, name, 1), element, True)
         == program(_with_param(variant, name, 2), element, True)
         for name in names
@@ -277,6 +296,7 @@ def _search(
     """
     max_threads = result.resources.max_threads_per_block if result.resources else None
     sizes = every_block_size(architecture, max_threads)
+    limit = f" up to {sizes[0]}" if sizes[0] < architecture.threads_per_block else ""
     try:
         return suggest(
             architecture,
@@ -284,7 +304,7 @@ def _search(
             result.registers_per_thread,
             shared_bytes,
             result.barriers,
-            WHOLE_WARPS,
+            f"{WHOLE_WARPS}{limit}",
             carveout_percent,
         )
     except UsageError:
@@ -310,6 +330,8 @@ def _with_param(variant: Variant, name: str, value: int) -> Variant:
     return Variant(variant.method, tuple((n, value if n == name else v) for n, v in variant.values))
 
 
-def _key_without_block_size(case: Planned) -> tuple[Method, tuple[tuple[str, Value], ...], Problem]:
-    values = tuple((name, value) for name, value in case.variant.values if name != BLOCK_SIZE)
-    return case.variant.method, values, case.problem
+def _key_without_block_size(
+    variant: Variant, problem: Problem
+) -> tuple[Method, tuple[tuple[str, Value], ...], Problem]:
+    values = tuple((name, value) for name, value in variant.values if name != BLOCK_SIZE)
+    return variant.method, values, problem

@@ -23,6 +23,7 @@ from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 from cudamm.occupancy.configurations import results
 from cudamm.occupancy.occupancy_result import OccupancyResult
+from cudamm.source.expression import MULTIPROCESSORS, parse
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,21 @@ def plan_for(architecture: Architecture, variant: Variant, problem: Problem, fma
     source = program(variant, problem.element, fmad, problem.shape)
     launch = None
     try:
-        launch = plan(variant, problem.shape, problem.element)
+        launch = plan(_on(architecture, variant), problem.shape, problem.element)
         check(variant, launch, limits_of(architecture))
     except (UsageError, KernelError) as error:
         return Planned(variant, problem, source, launch, error)
     return Planned(variant, problem, source, launch)
+
+
+def _on(architecture: Architecture, variant: Variant) -> Variant:
+    """Return a variant whose grid has as many blocks as its program launches on the architecture's GPU."""
+    method = variant.method
+    if not method.grid_of_gpu:
+        return variant
+    number = MULTIPROCESSORS, parse(str(architecture.multiprocessors))
+    of_gpu = dataclasses.replace(method, grid=method.grid_of_gpu, numbers=(*method.numbers, number))
+    return dataclasses.replace(variant, method=of_gpu)
 
 
 def compile_for_all(

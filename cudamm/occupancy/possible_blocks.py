@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -11,19 +9,15 @@ import numpy as np
 from cudamm.errors import UsageError
 from cudamm.kernels.architecture import WARP_THREADS, Architecture
 from cudamm.kernels.launch_plan import Extents
-from cudamm.kernels.method import Method, Parameter
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 from cudamm.occupancy.active_blocks import active_blocks
+from cudamm.occupancy.block_constants import has_number_instead, names_in_block, with_constants
 from cudamm.occupancy.block_size import LARGEST_EDGE
 from cudamm.occupancy.kernel_occupancy import compile_for_all, plan_for, results_of
 from cudamm.occupancy.occupancy_result import OccupancyResult, Step
-from cudamm.source.expression import MOST_THREADS
 
 Case = tuple[Variant, Problem]
-
-_EDGES = (4, 8, 16, LARGEST_EDGE, 64, 128, 256, 512, MOST_THREADS)
-"""Edges of tiles, or threads in a row, that are tried in place of a constant of a user's file."""
 
 
 def steps_of_block_size(
@@ -41,57 +35,17 @@ def steps_of_block_size(
     `N / 32` beside a block of TILE threads: another value does not change that number. A block that the file
     fixes keeps its form, and the kernel its registers and shared memory.
     """
-    case = _with_constants(case[0]), case[1]
+    case = with_constants(case[0]), case[1]
     variant, _ = case
-    names = _names_in_block(variant.method) & variant.params.keys()
+    names = names_in_block(variant.method) & variant.params.keys()
     if len(names) == 1:
         name = names.pop()
-        if _has_number_instead(variant, name):
+        if has_number_instead(variant, name):
             return ()
         return nearest(_with_other_values(architecture, case, name, fmad, carveout_percent), result)
     if names:
         return ()
     return nearest(_of_fixed_block(architecture, case, result, fmad, carveout_percent), result)
-
-
-def _has_number_instead(variant: Variant, name: str) -> bool:
-    """Return whether a user's launch has the value of a constant as a number too."""
-    extents = (*variant.method.threads, *variant.method.grid)
-    value = re.compile(rf"(?<![\w.]){variant.params[name]}(?![\w.])")
-    return not variant.method.builtin and any(value.search(str(extent)) for extent in extents)
-
-
-def _names_in_block(method: Method) -> set[str]:
-    """Return the names that give the block, each constant replaced by those that give its own value."""
-    names, numbers = {name for extent in method.threads for name in extent.names}, dict(method.numbers)
-    while derived := {name for name in names if name in numbers and numbers[name].names}:
-        names = names - derived | {name for given in derived for name in numbers.pop(given).names}
-    return names
-
-
-def _with_constants(variant: Variant) -> Variant:
-    """Return a variant of a user's kernel in which each constant that gives the block is a parameter.
-
-    A parameter of which only one value is known, such as one of `-D`, also takes the powers of two.
-    """
-    method, given = variant.method, variant.params
-    if method.builtin:
-        return variant
-    numbers = {name: number.whole({}) for name, number in method.numbers if not number.names}
-    constants = {
-        name: numbers[name] for name in sorted(_names_in_block(method) & numbers.keys() - given.keys())
-    }
-    parameters = (
-        *method.parameters,
-        *(Parameter(name, value, (value,)) for name, value in constants.items()),
-    )
-    widened = tuple(
-        parameter if len(parameter.values) > 1 else dataclasses.replace(parameter, values=_EDGES)
-        for parameter in parameters
-    )
-    left = tuple(pair for pair in method.numbers if pair[0] not in constants)
-    changed = dataclasses.replace(method, parameters=widened, numbers=left, program_size=None)
-    return Variant(changed, (*variant.values, *constants.items()))
 
 
 def nearest(steps: Iterable[Step], result: OccupancyResult) -> tuple[Step, ...]:

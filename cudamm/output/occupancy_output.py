@@ -78,25 +78,33 @@ def render(console: Console, results: Sequence[OccupancyResult], sources: Sequen
 
 
 def tails(results: Sequence[OccupancyResult]) -> list[str]:
-    """Return sentences on grids that do not fill the device, and on the worst last waves, mostly empty."""
-    costs = [
-        (result.waves / math.ceil(result.waves), result)
-        for result in results
-        if result.waves is not None and result.waves > 1
+    """Return sentences on the grids that fill the least of the device, and on the worst last waves."""
+    filled = [(r.waves / math.ceil(r.waves), r.waves, r) for r in results if r.waves is not None]
+    filled.sort(key=lambda each: each[0])
+    sparse = [each for each in filled if each[1] < 1]
+    worst = [each for each in filled if each[1] > 1 and each[0] < TAIL_WORTH_SAYING]
+    return [
+        *(
+            f"tail: {configuration(r, results)}: the grid fills only {percent(waves)} of one wave: it has "
+            f"{r.grid_blocks or 0:,} blocks, and the device has room for "
+            f"{r.active_blocks * r.multiprocessors:,}"
+            for _, waves, r in sparse[:MOST_TAILS]
+        ),
+        *_rest(sparse, "with less than one wave"),
+        *(
+            f"tail: {configuration(r, results)}: the grid needs {waves:.2f} waves. The last wave has only "
+            f"{_in_last_wave(r)} blocks but takes nearly as long as a full one, so {percent(share)} of the "
+            "time is used"
+            for share, waves, r in worst[:MOST_TAILS]
+        ),
+        *_rest(worst, "with such a last wave"),
     ]
-    sparse = [
-        f"tail: {configuration(r, results)}: the grid fills only {percent(r.waves)} of one wave: it has "
-        f"{r.grid_blocks or 0:,} blocks, and the device has room for {r.active_blocks * r.multiprocessors:,}"
-        for r in results
-        if r.waves is not None and r.waves < 1
-    ]
-    worst = sorted((c for c in costs if c[0] < TAIL_WORTH_SAYING), key=lambda c: c[0])
-    return sparse[:MOST_TAILS] + [
-        f"tail: {configuration(r, results)}: the grid needs {r.waves:.2f} waves. The last wave has only "
-        f"{_in_last_wave(r)} blocks but takes nearly as long as a full one, so {percent(share)} of the time "
-        "is used"
-        for share, r in worst[:MOST_TAILS]
-    ]
+
+
+def _rest(found: Sequence[object], what: str) -> list[str]:
+    """Return how many more there are than those that are named."""
+    more = len(found) - MOST_TAILS
+    return [f"tail: {more:,} more {what}"] if more > 0 else []
 
 
 def _in_last_wave(result: OccupancyResult) -> str:

@@ -24,6 +24,9 @@ from cudamm.errors import UsageError
 SCRATCH = "scratch"
 """The word in a list of arguments for a pointer to memory to which the kernel only writes."""
 
+MULTIPROCESSORS = "multiprocessors_of_gpu"
+"""The name in a grid for the number of the GPU's multiprocessors."""
+
 MOST_THREADS = 1024
 """Maximum number of threads of a block, on every GPU since 2010."""
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from cudamm.source.c_definitions import Function, SourceFile, flat_name, without_casts
-from cudamm.source.c_numbers import BYTES, Translation, constant_values
-from cudamm.source.expression import evaluated, parse
+from cudamm.source.c_numbers import BYTES, Translation, constant_values, renamed
+from cudamm.source.expression import MULTIPROCESSORS, evaluated, parse
 from cudamm.source.kernel_parameters import members_of_structs
 from cudamm.source.parsed_source import all_of, declared_name, is_inside, parsed_expression, text_of
 from cudamm.source.seen_from import BY_USER, LOOPS, seen_from
@@ -228,17 +228,33 @@ def _is_chosen(file: SourceFile, function: Function, name: str, levels: int) -> 
     )
 
 
-def depends_on_multiprocessors(function: Function, name: str) -> bool:
-    """Return whether a variable of a function is computed from the number of the GPU's multiprocessors."""
-    first, pending, seen = function.first_values, [name], set[str]()
-    while pending:
-        each = pending.pop()
-        if _is_number_of_multiprocessors(function, each):
-            return True
-        if each in first and each not in seen:
-            seen.add(each)
-            pending += map(text_of, all_of(first[each], "identifier"))
-    return False
+@functools.lru_cache(maxsize=512)
+def in_multiprocessors(file: SourceFile, function: Function, name: str, levels: int = MOST_LEVELS) -> str:
+    """Return the value of a name as an expression over MULTIPROCESSORS; empty if there is none."""
+    if levels <= 0:
+        return ""
+    if _is_number_of_multiprocessors(function, name):
+        return MULTIPROCESSORS
+    first = function.first_values.get(name)
+    given = ((function, first),) if first else callers_of(file, function, name)
+    texts = (_text_in_multiprocessors(file, where, node, levels - 1) for where, node in given)
+    return next(filter(None, texts), "")
+
+
+def _text_in_multiprocessors(file: SourceFile, function: Function, node: Node, levels: int) -> str:
+    if node.type == "conditional_expression":  # as in `_own_number`
+        branches = (node.child_by_field_name(branch) for branch in ("alternative", "consequence"))
+        texts = (_text_in_multiprocessors(file, function, branch, levels) for branch in branches if branch)
+        return next(filter(None, texts), "")
+    number = Translation(file, function).of(node)
+    if number is None:
+        return ""
+    names = parse(number.text).names - constant_values(file).keys()
+    found = {each: in_multiprocessors(file, function, each, levels) for each in names}
+    if not any(found.values()):
+        return ""
+    values = {each: text or str(own_value(file, function, each)) for each, text in found.items()}
+    return "" if "None" in values.values() else f"({renamed(number.text, values)})"
 
 
 def _is_number_of_multiprocessors(function: Function, name: str) -> bool:

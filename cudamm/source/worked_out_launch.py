@@ -26,7 +26,7 @@ from cudamm.source.around_launch import (
 from cudamm.source.c_definitions import Function, SourceFile, source_file
 from cudamm.source.c_numbers import BYTES, Number, Translation, constant_values, constants, renamed
 from cudamm.source.c_text import LAUNCHER
-from cudamm.source.expression import MOST_THREADS, SCRATCH, evaluated, parse, split_at_commas
+from cudamm.source.expression import MOST_THREADS, MULTIPROCESSORS, SCRATCH, evaluated, parse, split_at_commas
 from cudamm.source.fitting_launch import FittingLaunch
 from cudamm.source.host_code import LaunchStatement, allocations, first_name, launches, size_name
 from cudamm.source.host_values import DTYPES
@@ -38,7 +38,7 @@ from cudamm.source.passed_arguments import OUT, mistake_of, passed_by, view_mist
 from cudamm.source.program_values import (
     callers_of,
     class_argument,
-    depends_on_multiprocessors,
+    in_multiprocessors,
     is_chosen_by_user,
     looped_values,
     own_number,
@@ -89,6 +89,8 @@ class WorkedOutLaunch:
         size_names: what the function that launches the kernel calls M, N and K, as far as they have names.
         program_scale: alpha and beta in the program; None if it does not pass both as numbers.
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
+        grid_of_gpu: the grid over MULTIPROCESSORS, for which the fields have a number; empty if it does not
+            depend on it.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type, a C that is not zero, or the block for the grid; empty for none.
         conflict_place: the line of that, as `place`; empty for that of the launch.
@@ -125,6 +127,7 @@ class WorkedOutLaunch:
     named_arguments: frozenset[int] = frozenset()
     wrong_dimension: WrongDimension | None = None
     grid_place: str = ""
+    grid_of_gpu: str = ""
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -333,6 +336,8 @@ class _Launch:
         self.function = statement.function
         self.found = LaunchRoles(file, statement, kernel)
         self.grid: list[str] = []  # its extents
+        self.grid_of_gpu: list[str] = []  # as in `WorkedOutLaunch`
+        self.is_of_gpu = False  # whether MULTIPROCESSORS is kept as a name
         self.plain_grid: list[str] = []  # the same as the program computes them
         self.rounded_down: list[str] = []  # those of them that lose a part of the matrices
         self.left_out: dict[str, None] = {}  # as in `WorkedOutLaunch`
@@ -384,6 +389,7 @@ class _Launch:
             self._size_names(),
             self._program_scale(),
             tuple(self.assumed.values()),
+            grid_of_gpu=", ".join(self.grid_of_gpu),
             copies_back_only=self._copies_back_only(),
             type_conflict=self.zeros_mistake or exchanged or self._type_conflict(),
             conflict_fields=("initial-c",)
@@ -757,6 +763,7 @@ class _Launch:
                 names[name] = self.found.role(self.found.same[name])
                 continue
             own = own_value(self.file, self.function, name)
+            of_gpu = in_multiprocessors(self.file, self.function, name)
             value = self.statement.required_values.get(name, own)
             variable, _, member = name.partition("_")
             letter = self.found.letter_of(variable) or variable  # of `P_width`, the columns of C
@@ -769,7 +776,7 @@ class _Launch:
                 self.assumed[name] = f"{in_file} = {value}, as the condition of this launch says"
             elif value is not None and is_chosen_by_user(self.file, self.function, name):
                 self.assumed[name] = f"{in_file} = {value} unless its user chooses another"
-            elif value is not None and depends_on_multiprocessors(self.function, name):
+            elif value is not None and of_gpu:
                 self.assumed[name] = (
                     f"{in_file} = {value} is assumed: another GPU may have more multiprocessors"
                 )
@@ -780,7 +787,7 @@ class _Launch:
                 continue
             if value is None:
                 raise UnknownLaunch(f"{what} depends on {in_file}, whose value is not known")
-            names[name] = str(value)
+            names[name] = of_gpu if self.is_of_gpu and of_gpu and value == own else str(value)
         text = renamed(number.text, names)
         of_batches = sorted(self.found.batches & parse(number.text).names)
         if of_batches and values_for(text, [values]) == [0]:  # no number of products is divided
@@ -958,7 +965,7 @@ class _Launch:
                 self.rounded_down = [
                     text for text, raw in pairs if not re.search(r"\bceil\(", raw) and self._is_empty(text)
                 ]
-                self.grid = texts
+                self.grid, self.grid_of_gpu = texts, self._grid_of_gpu(node, texts)
             while len(texts) > 1 and texts[-1] == "1":
                 texts.pop()
             block_texts = texts
@@ -971,6 +978,14 @@ class _Launch:
                 return
             text = text.replace("sizeof(element)", self._size_of_other_type(rest[0]))
             yield "shared-bytes", self._simplified(text)
+
+    def _grid_of_gpu(self, node: Node, grid: Sequence[str]) -> list[str]:
+        """Return the extents that depend on the number of multiprocessors over it, beside the others."""
+        self.is_of_gpu = True
+        found = self._extents(node, "grid")
+        self.is_of_gpu = False
+        depends = [MULTIPROCESSORS in parse(text).names for text in found]
+        return [text if d else own for text, own, d in zip(found, grid, depends, strict=True)] * any(depends)
 
     def _extents(self, node: Node, key: str) -> list[str]:
         """Return the extents of a grid or a block, the `key`, over M, N, K and constants of the file."""

@@ -502,6 +502,89 @@ def test_why_proposes_no_value_of_a_constant_that_the_grid_has_as_a_number(run, 
     assert "66.7%" in shown and "-D TILE" not in shown and "blocks of" not in shown
 
 
+@pytest.mark.parametrize(
+    ("change", "params", "threads", "tried"),
+    [
+        ({}, {"TILE": 16}, 256, "compiled: 16, 64, 256, 1024"),
+        ({"n / TILE, n / TILE": "n / 32, n / 32"}, {}, 1024, "compiled: 1024"),
+        (
+            {"(TILE * TILE)": "(TILE * WIDE)\n#define WIDE 32"}, {}, 1024,
+            "compiled: 1024; TILE, WIDE give the size: -D tries others",
+        ),
+    ],
+)  # fmt: skip
+def test_a_block_of_constants_that_the_kernel_has_is_suggested_for_their_values_alone(
+    run, needs_nvcc, tmp_path, change, params, threads, tried
+):
+    """It is another kernel with each value, with other registers and another shared array."""
+    text = TILED
+    for old, changed in change.items():
+        text = text.replace(old, changed)
+    (tmp_path / "tiled_mm.cu").write_text(text)
+    (record,) = run("occupancy tiled_mm.cu --arch sm_86 --suggest --json -").records
+    found = record["params"], record["suggestion"]["threads_per_block"], record["suggestion"]["chosen_from"]
+    assert found == (params, threads, tried)
+
+
+def test_a_block_of_constants_that_the_launch_alone_has_is_searched_for_in_whole_warps(
+    run, needs_nvcc, tmp_path
+):
+    text = WIDE.replace("dim3(n / 32, n / 32), dim3(32, 32)", "dim3(n / X, n / X), dim3(X, X)")
+    (tmp_path / "wide_mm.cu").write_text(f"#define X 32\n{text}")
+    (tmp_path / "bounded_mm.cu").write_text(
+        f"#define X 16\n{text}".replace("void wide", "void __launch_bounds__(256) wide")
+    )
+    for name, threads, tried in (("wide", 768, "warps"), ("bounded", 256, "warps up to 256")):
+        (record,) = run(f"occupancy {name}_mm.cu --arch sm_86 --suggest --json -").records
+        assert record["suggestion"]["threads_per_block"] == threads
+        assert record["suggestion"]["chosen_from"] == f"every number of whole {tried}"
+
+
+STAYING = """#include <algorithm>
+__global__ void stay(const float *A, const float *B, float *C, int M, int N, int K) {
+    for (int row = blockIdx.x; row < M; row += gridDim.x)
+        for (int col = threadIdx.x; col < N; col += blockDim.x) {
+            float sum = 0;
+            for (int k = 0; k < K; k++) sum += A[row * K + k] * B[k * N + col];
+            C[row * N + col] = sum;
+        }
+}
+void start(int count, float *A, float *B, float *C, int M, int N, int K) {
+    stay<<<GRID, 256>>>(A, B, C, M, N, K);
+}
+int main() {
+    int M = 250, N = 200, K = 50;
+    float *A, *B, *C;
+    cudaMalloc(&A, M * K * 4); cudaMalloc(&B, K * N * 4); cudaMalloc(&C, M * N * 4);
+    cudaDeviceProp prop;
+    cudaGetDeviceProperties(&prop, 0);
+    start(prop.multiProcessorCount, A, B, C, M, N, K);
+}
+"""
+IN_MAIN = STAYING.replace("    start(prop", "    stay<<<GRID, 256>>>(A, B, C, M, N, K);\n    // (prop")
+
+
+@pytest.mark.parametrize(
+    ("program", "grid", "blocks"),
+    [
+        (STAYING, "2 * count", [2 * 108, 2 * 132]),
+        (IN_MAIN, "2 * prop.multiProcessorCount", [2 * 108, 2 * 132]),
+        (IN_MAIN, "std::min(M, 2 * prop.multiProcessorCount)", [2 * 108, 250]),
+    ],
+)
+def test_a_grid_for_the_multiprocessors_is_that_of_each_gpu(run, needs_nvcc, tmp_path, program, grid, blocks):
+    (tmp_path / "stay.cu").write_text(program.replace("GRID", grid))
+    line = "occupancy stay.cu -n 250x200x50 --arch sm_80 --arch sm_90"
+    ended = run(f"{line} --json -")
+    assert [record["grid_blocks"] for record in ended.records] == blocks
+    a100, h100 = (r["waves"] * r["active_blocks"] * r["multiprocessors"] for r in ended.records)
+    assert [a100, h100] == pytest.approx(blocks)
+    shown = run(line).stdout
+    assert f"it has {blocks[0]:,} blocks" in shown and "stay computes its grid from the number of" in shown
+    (given,) = run("occupancy stay.cu --arch sm_80 --grid 12 --json -").records
+    assert given["grid_blocks"] == 12
+
+
 @pytest.mark.slow
 def test_values_that_give_too_large_a_block_fail_only_their_own_rows(run, needs_nvcc, tmp_path):
     (tmp_path / "squares.cu").write_text(TILED)

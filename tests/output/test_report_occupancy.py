@@ -195,7 +195,7 @@ def test_more_than_100_configurations_are_cut_to_40_and_summarised() -> None:
     assert "no [bold]room[/] in 3" in text and "in 77" not in text
     assert len(re.findall(r"cannot run *│", text)) == 1
     assert sum(any(cell.endswith("%") for cell in row) for row in cells(tables(text))) == 40
-    assert "more" not in shown(results[:100])
+    assert "more. " not in shown(results[:100])
 
 
 @pytest.mark.parametrize("count", [3, 150])
@@ -262,7 +262,9 @@ def test_the_three_worst_tails_are_reported() -> None:
     for waves in (0.5, 1.0, 1.1, 2.0, 2.5, 1.95, 10.1, 1.3, 1.7, 40.2):
         blocks = round(waves * blocks_per_wave)
         results.append(result._replace(grid_blocks=blocks, waves=blocks / blocks_per_wave))
-    sparse, *lines = [line for line in shown(results).splitlines() if line.startswith("tail: ")]
+    text = shown(results)
+    assert "tail: 1 more with such a last wave" in text and "more with less" not in text
+    sparse, *lines = [line for line in text.splitlines() if line.startswith("tail: 256")]
     assert "the grid fills only 50% of one wave: it has 205 blocks, and the device has room for 410" in sparse
     assert all(line.startswith("tail: 256 threads, 48 registers, 0 bytes on sm_86: ") for line in lines)
     pattern = re.compile(r"([\d.]+) waves\. The last wave has only (\d+) of 410 .* so ([\d.]+)% of")
@@ -272,6 +274,16 @@ def test_the_three_worst_tails_are_reported() -> None:
     ]  # fmt: skip
     assert "tail" not in shown([r for r in results if r.waves in (1.0, 2.0)])
     assert "tail" not in shown([result._replace(waves=None), result._replace(waves=1.95, grid_blocks=800)])
+
+
+def test_the_emptiest_grids_of_all_architectures_are_reported_and_the_others_counted() -> None:
+    numbers = Numbers((64, 128, 256), (32,), grid_blocks=88)
+    small, large = (find_architecture(name) for name in ("sm_80", "sm_90"))
+    found = occupancy_output.tails(list(occupancy_of_numbers([small, large], numbers, None)))
+    assert [re.findall(r"(\d+) threads.* on (sm_\d+)", line) for line in found[:3]] == [
+        [("64", "sm_90")], [("64", "sm_80")], [("128", "sm_90")]
+    ]  # fmt: skip
+    assert found[3:] == ["tail: 3 more with less than one wave"]
 
 
 LIMIT = (

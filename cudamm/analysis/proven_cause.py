@@ -213,6 +213,8 @@ _found: dict[tuple[object, ...], tuple[ProvenCause | None, int | None]] = {}
 
 def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
     edge = math.lcm(*(edge for edge in _edges(case.program, of) if edge <= LARGEST_EDGE))
+    if edge > LARGEST_TILE:  # a row of a tile is padded: 18 elements for 16
+        edge = math.lcm(*of.block[:2])
     whole, ragged = _at_multiples(case, edge, 0), _at_multiples(case, edge, 1)
     for tiles in _FURTHER_TILES:
         if whole is None or ragged is None or not (is_right(whole) and is_right(ragged)):
@@ -974,14 +976,20 @@ def _other_sizes(case: Case, launch: Launch, *, are_named: bool = False) -> Iter
     """
     names, own = case.variant.method.arguments, case.variant.method.with_own_sizes
     declared = parameters_of(case.program.text, case.program.entry)
-    for place, (role, size) in itertools.product(_places_of_sizes(case, launch), _sizes(launch)):
+    width = _vector_width(case.program)
+
+    def sizes(of: Launch) -> list[tuple[str, int]]:
+        in_vectors = [(f"{role} / {width}", size // width) for role, size in _sizes(of) if width > 1]
+        return _sizes(of) + in_vectors
+
+    for place, (role, size) in itertools.product(_places_of_sizes(case, launch), sizes(launch)):
         name = re.findall(r"\w+", declared[place])[-1]
         if size == launch.arguments[place] or are_named != (role in roles_in_name(name, launch.column_major)):
             continue
 
         def passed(given: Launch, place: int = place, role: str = role) -> Launch:
             arguments = list(given.arguments)
-            arguments[place] = dict(_sizes(given))[role]
+            arguments[place] = dict(sizes(given))[role]
             return dataclasses.replace(given, arguments=tuple(arguments))
 
         yield ProvenCause(

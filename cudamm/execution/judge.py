@@ -186,6 +186,7 @@ def _explained(
         cause = other_factors(product, problem)
     # What is in other memory differs between the launches that tell which terms are used.
     is_known = bool(cause) or depends_on_order or not is_product or "read from" in described
+    is_known = is_known or bool(unwritten[_first(wrong)])
     used = "" if is_known else terms_used(run, problem, _first(wrong))
     if is_product and not (cause or used or unwritten.any()):
         cause = lower_precision_of(product, problem, variant.method)

@@ -545,8 +545,12 @@ def _of_values(run: Run, problem: Problem) -> str:
 def other_factors(product: Matrix, problem: Problem) -> str:
     """Return which factors A B and C have instead of alpha and beta; empty if that is not what is wrong."""
     alpha, beta = problem.scale.alpha, problem.scale.beta
-    if not (alpha and beta):
+    if not alpha:
         return ""
+    if not beta:
+        unscaled = problem.reference[0] / alpha
+        bound = problem.error_bound * max(1.0, abs(1 / alpha)) * 1.5
+        return "C is A B instead of alpha A B" if (np.abs(product - unscaled) <= bound).all() else ""
     c = problem.output.astype(np.float64)
     scaled = problem.reference[0] - beta * c
     values = {"": 1.0, "alpha ": alpha, "beta ": beta, "alpha beta ": alpha * beta}

@@ -145,7 +145,9 @@ def _unexpected_uses(name: str, counts: list[int | None]) -> str:
     never = [k for k, count in enumerate(counts) if count == 0]
     often = [k for k, count in enumerate(counts) if count is not None and count > 1]
     if often:
-        parts.append(f"{name} is used {counts[often[0]]} times at k = {_shortened(often)}")
+        times = {counts[k] for k in often}
+        how_often = f"{times.pop()} times" if len(times) == 1 else "more than once"
+        parts.append(f"{name} is used {how_often} at k = {_shortened(often)}")
     if never:
         is_used = "never" if often else f"{name} is never used"
         parts.append(f"{is_used} at k = {_shortened(never)}")

@@ -565,7 +565,7 @@ class _Changes:
         self._shared_elements = shared_elements
         self._dynamic = set(dynamic_arrays_in(text))
         self._shared = shared_arrays_in(text) | self._dynamic
-        whole, structs, pointers = [], set(), []
+        whole, structs, pointers = [], dict[str, tuple[str, ...]](), []
         for node, name in zip(function.parameters, function.parameter_names, strict=True):
             declarator = node.child_by_field_name("declarator")
             c_type = text_of(node.child_by_field_name("type"))
@@ -574,12 +574,12 @@ class _Changes:
             elif re.search(r"\b(?:int|unsigned|long|short|s?size_t|u?int\d+_t|dim3)\b", c_type):
                 whole.append(name)
             else:
-                structs.add(name)
+                structs[name] = members_of_structs(source_file(text)).get(c_type.split(" ")[-1], ())
         members = {
             text_of(node)
             for node in all_of(self._body, "field_expression")
             if text_of(node.child_by_field_name("argument")) in structs
-            and _SIZE_MEMBER.fullmatch(text_of(node.child_by_field_name("field")))
+            and self._is_size(text_of(node), structs)
         }
         parts = all_of(function.node, "identifier", "number_literal")  # `float A[M][K]` is a parameter
         used = set(map(text_of, parts))
@@ -604,6 +604,13 @@ class _Changes:
         plain = [(sign_of(node), re.sub(r"\s", "", text_of(node))) for node in binary]
         self._products = {text for sign, text in plain if sign == "*"}
         self._sums = {text for sign, text in plain if sign == "+"}
+
+    @staticmethod
+    def _is_size(member: str, structs: Mapping[str, tuple[str, ...]]) -> bool:
+        """Return whether `a.rows` is no pointer of the struct, or is named as a size if that is not known."""
+        struct, _, name = member.rpartition(".")
+        known = structs[struct]
+        return name in known if known else _SIZE_MEMBER.fullmatch(name) is not None
 
     def all(self) -> Iterator[KernelChange]:
         """Yield the changes of all sites."""
@@ -776,6 +783,13 @@ class _Changes:
         indices = {"threadIdx", "blockIdx", *itertools.chain(*(self._index_of["blockIdx"].values()))}
         tiles = [name for name in found if name not in {*self._sizes, *indices, "1", "2"}]
         return sorted(tiles, key=lambda name: "Dim." in name)[:MOST_TILES]
+
+    def _ends_around(self, node: Node) -> list[str]:
+        """Return the variables at which the loops around an expression end, as at the end of a part of K."""
+        loops = (around for around in ancestors(node) if around.type == "for_statement")
+        conditions = filter(None, (loop.child_by_field_name("condition") for loop in loops))
+        ends = (text_of(condition.child_by_field_name("right")) for condition in conditions)
+        return [end for end in dict.fromkeys(ends) if end in self._declared and self._is_whole(end)]
 
     def _tiles_at(self, node: Node) -> list[str]:
         """Return the extents of tiles that can be used at a place, first those that belong to it.
@@ -1006,7 +1020,8 @@ class _Changes:
             else:
                 mistake, rank = f"{WRONG_SIZE}, {name}", 2 if is_factor or divisors else 4
             of = name.partition(".")[0]  # the sizes of the same matrix come first: `C.width` for `C.height`
-            for other in sorted(self._sizes, key=lambda size: size.partition(".")[0] != of):
+            ends = self._ends_around(site.node) if site.kind == "condition" else []
+            for other in (*sorted(self._sizes, key=lambda size: size.partition(".")[0] != of), *ends):
                 if other != name:
                     yield self._change(site, replaced(site.node, {node: other}), mistake, rank)
 
@@ -1061,6 +1076,17 @@ class _Changes:
                     mistake += f" where {site.array} is {'moved' if is_moved else self._verb(site)}"
                 new = tile if name == "1" else f"{name} * {tile}"
                 yield self._change(site, replaced(site.node, {node: new}), mistake, rank)
+        for quotient in all_of(site.node, "binary_expression") if site.kind == "value" else ():
+            parts = set(map(text_of, all_of(quotient, "identifier", "field_expression")))
+            beside = {text_of(part) for part in _factors_beside(quotient) if not is_inside(part, quotient)}
+            is_index = not parts.isdisjoint({*self._varying, *self._index_in_block})
+            if sign_of(quotient) not in ("/", "%") or not is_index or beside & set(self._tiles):
+                continue
+            used = [n for n in all_of(self._body, "identifier") if text_of(n) == self._target(site)]
+            bounds = set().union(*map(self._bounds_beside, used)) - {*self._sizes}  # `tc + j` with `j < TN`
+            for tile in dict.fromkeys((*sorted(bounds), *self._tiles_at(quotient))):
+                new = replaced(site.node, {quotient: f"({text_of(quotient)}) * {tile}"})
+                yield self._change(site, new, f"the factor {tile} of {text_of(quotient)} is missing", 2)
 
     def _with_factor_of_block(self, site: Site) -> Iterator[KernelChange]:
         """Yield `(blockIdx.x * TILE + threadIdx.x) * 4` for `blockIdx.x * TILE * 4 + threadIdx.x`."""
@@ -1690,7 +1716,7 @@ class _Changes:
             ):
                 continue  # of two factors, and of the less of two numbers, the order is of no matter
             for one, other in itertools.combinations(plain, 2):
-                if text_of(one) != text_of(other) and self._struct_of(one) == self._struct_of(other):
+                if text_of(one) != text_of(other) and self._kind_of(one) == self._kind_of(other):
                     new = replaced(call, {one: text_of(other), other: text_of(one)})
                     edits = (one.start_byte, one.end_byte, text_of(other)), (
                         other.start_byte, other.end_byte, text_of(one),
@@ -1701,13 +1727,15 @@ class _Changes:
                         f"write {new}", "", *file_and_line_of(call), edits, 2,
                     )  # fmt: skip
 
-    def _struct_of(self, node: Node) -> str:
-        """Return the type of a parameter or a variable that is a struct; empty for all others."""
+    def _kind_of(self, node: Node) -> tuple[str, bool]:
+        """Return the type of a variable that is a struct, and whether a variable is a pointer or an array."""
         function, name = self._function, text_of(node)
         parameters = zip(function.parameter_names, function.parameters, strict=True)
         declared = dict(parameters).get(name) or self._declared.get(name)
         c_type = text_of(declared.child_by_field_name("type")) if declared is not None else ""
-        return c_type if c_type in members_of_structs(source_file(self._text)) else ""
+        struct = c_type if c_type in members_of_structs(source_file(self._text)) else ""
+        is_array = declared is not None and name in map(declared_name, all_of(declared, "array_declarator"))
+        return struct, is_array or self._points(name)
 
     def _buffer_of_calls(self) -> Iterator[KernelChange]:
         """Yield `load(k, 1 - cur)` for `load(k, cur)` with `cur = step & 1`; also for `tiles[step % 2]`.

@@ -345,6 +345,7 @@ class _Launch:
         self.unknown = ""  # what is between `<<<` and `>>>`, in words
         self.cleared_by: Node | None = None  # the cudaMemset of C
         self.zeros_mistake = ""  # what is wrong with it
+        self.allocated_by: Node | None = None  # a cudaMalloc that gets a number of elements
 
     def worked_out(self) -> WorkedOutLaunch:
         """Return the fields of a header, or what is unknown."""
@@ -375,6 +376,9 @@ class _Launch:
         if corrected:
             return corrected
         exchanged = self._exchanged_grid(fields)
+        conflict = self.zeros_mistake or exchanged or self._type_conflict()
+        conflict = conflict or (self._memory_in_elements() if "args" in fields else "")
+        shown = self.cleared_by if self.zeros_mistake else self.allocated_by
         return WorkedOutLaunch(
             self.statement.kernel,
             fields,
@@ -391,13 +395,13 @@ class _Launch:
             tuple(self.assumed.values()),
             grid_of_gpu=", ".join(self.grid_of_gpu),
             copies_back_only=self._copies_back_only(),
-            type_conflict=self.zeros_mistake or exchanged or self._type_conflict(),
+            type_conflict=conflict,
             conflict_fields=("initial-c",)
             if self.zeros_mistake
             else ("threads", "grid")
             if exchanged
             else (),
-            conflict_place=place_of(self.cleared_by) if self.zeros_mistake and self.cleared_by else "",
+            conflict_place=place_of(shown) if shown else "",
             swapped=self._swapped_matrices(),
             grid_place=self._grid_place(),
             left_out=(*self.left_out, *self._offsets(), *self._other_kernels()) if is_product else (),
@@ -554,13 +558,13 @@ class _Launch:
         return dict(reversed(names))  # the first of each
 
     def _program_scale(self) -> tuple[float, float] | None:
-        """Return alpha and beta in the program; None if it does not pass both as numbers."""
+        """Return alpha and beta in the program, 0 for no beta; None if it does not pass them as numbers."""
         values = {
             parameter.name.lower(): _real_number(self.file, self.function, node)
             for parameter, node in zip(self.found.parameters, self.statement.arguments, strict=False)
             if parameter.is_scale
         }
-        alpha, beta = values.get("alpha"), values.get("beta")
+        alpha, beta = values.get("alpha"), values.get("beta", 0.0)
         return (alpha, beta) if alpha is not None and beta is not None else None
 
     def _own_sizes(self, role: str) -> list[int]:
@@ -697,12 +701,12 @@ class _Launch:
             return (
                 f"{call} each byte of {pointer} to {value}, and {self.kernel.name} adds to {pointer}; pass 0"
             )
-        shares = self._shares_of_result(size, BYTES[c_type])
+        shares = self._shares_of("C", size, BYTES[c_type])
         if size is None or not shares or max(shares) >= 1:
             return ""
         share = f"{100 * float(shares[0]):.3g}%" if len(set(shares)) == 1 else "a part"
         allocated = [node for _, node in allocations(self.file, self.function, pointer)]
-        whole = [text_of(a) for a in allocated if {*self._shares_of_result(a, BYTES[c_type])} == {1}]
+        whole = [text_of(a) for a in allocated if {*self._shares_of("C", a, BYTES[c_type])} == {1}]
         if not whole and set(shares) == {Fraction(1, BYTES[c_type])}:
             is_sum = size.type == "binary_expression" and "*" not in text_of(
                 size.child_by_field_name("operator")
@@ -711,8 +715,30 @@ class _Launch:
         cure = f"pass {whole[0]}, the number of bytes" if whole else "pass the number of all its bytes"
         return f"{call} only {share} of {pointer} to zero, and {self.kernel.name} adds to all of it; {cure}"
 
-    def _shares_of_result(self, size: Node | None, bytes_of_element: int) -> list[Fraction]:
-        """Return how much of C a number of bytes is, at several sizes; an empty list if it is not known."""
+    def _memory_in_elements(self) -> str:
+        """Return which cudaMalloc certainly gets a number of elements, and not of bytes, with the cure."""
+        for parameter, letter in self.found.letters.items():
+            declared = self.kernel.parameters[self.kernel.parameter_names.index(parameter)]
+            c_type = re.sub("[2-4]$", "", text_of(declared.child_by_field_name("type")))
+            c_type = self._template_arguments().get(c_type, c_type)
+            of_element = BYTES.get(c_type, 1)
+            pointer = first_name(self.found.passed(parameter))
+            for function, size in allocations(self.file, self.function, pointer):
+                call = size.parent.parent if size.parent else None
+                is_call = call is not None and text_of(call).startswith("cudaMalloc(")
+                shares = self._shares_of(letter, size, of_element) if is_call and of_element > 1 else []
+                if call is None or function != self.function or {*shares} != {Fraction(1, of_element)}:
+                    continue
+                self.allocated_by, written = call, text_of(size)
+                factor = f"({written})" if re.search(r"[-+]", written) else written
+                return (
+                    f"the call {' '.join(text_of(call).split())} allocates 1 byte for each element of "
+                    f"{pointer}; pass {factor} * sizeof({c_type}), the number of bytes"
+                )
+        return ""
+
+    def _shares_of(self, letter: str, size: Node | None, bytes_of_element: int) -> list[Fraction]:
+        """Return how much of a matrix a number of bytes is, at several sizes; an empty list if not known."""
         assumed = dict(self.assumed)
         try:
             number = replace(self.found.translation, has_bytes=True).of(size)
@@ -726,8 +752,9 @@ class _Launch:
         for roles, names in itertools.product(self.found.roles.values(), tried):
             names |= dict.fromkeys(roles, names[roles[0]])
         values = values_for(text, [constant_values(self.file) | names for names in tried]) or []
+        rows, columns = DIMENSIONS[letter]
         return [
-            Fraction(value, names["M"] * names["N"] * bytes_of_element)
+            Fraction(value, names[rows] * names[columns] * bytes_of_element)
             for value, names in zip(values, tried, strict=False)
         ]
 

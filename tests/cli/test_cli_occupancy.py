@@ -508,6 +508,14 @@ def test_why_proposes_no_value_of_a_constant_that_the_grid_has_as_a_number(run, 
         ({}, {"TILE": 16}, 256, "compiled: 16, 64, 256, 1024"),
         ({"n / TILE, n / TILE": "n / 32, n / 32"}, {}, 1024, "compiled: 1024"),
         (
+            {
+                "#define TILE 32\n#define THREADS (TILE * TILE)\n": "template <int TILE> ",
+                "threadIdx.x / TILE, x = threadIdx.x % TILE": "threadIdx.y, x = threadIdx.x",
+                "mm<<<dim3(n / TILE, n / TILE), THREADS>>>": "mm<8><<<dim3(n / 8, n / 8), dim3(8, 8)>>>",
+            },
+            {}, 64, "compiled: 64",
+        ),
+        (
             {"(TILE * TILE)": "(TILE * WIDE)\n#define WIDE 32"}, {}, 1024,
             "compiled: 1024; TILE, WIDE give the size: -D tries others",
         ),

@@ -245,7 +245,7 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None, advise
         verdict = Verdict(False).because_of(verdict.cause + method.wrong_dimension_place)
     elif OF_LAUNCH.match(verdict.cause):
         rest = verdict.reason.removeprefix(verdict.cause).removeprefix("; ")
-        cause = verdict.cause + method.place_of(verdict.cause)
+        cause = verdict.cause + method.launch_place_of(verdict.cause)
         verdict = dataclasses.replace(verdict, reason=rest).because_of(cause)
     status: Status = "ok" if verdict.correct else "failed"
     result = result_of_case(case, status, verdict.reason, verdict=verdict, device=device)
@@ -255,7 +255,7 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None, advise
 def _not_launched(case: Case, why: str) -> Verdict:
     """Return the verdict on a case that cannot be launched. At the program's own size, that is the cause."""
     method = case.variant.method
-    why += method.place_of(why)
+    why += method.launch_place_of(why)
     is_own = method.program_size == case.problem.shape.extents and not method.type_conflict
     return Verdict(False).because_of(f"the program's own size {why}") if is_own else Verdict(False, why)
 

@@ -228,7 +228,7 @@ class Method:
         program_scale: alpha and beta in the host code of a user's file; None if they are not known.
         launched_at: the line of the host code that launches the kernel, with its file, which is empty for the
             method's own; the line of `type_conflict`, if it is another; line 0 if no launch was read.
-        grid_at: the line of the grid's value, in the same way; line 0 if the launch has the grid itself.
+        grid_at: the line of the grid's value, in the same way; line 0 if it has no line of its own.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type, a C that is not zero, or A and B in the wrong order; empty for none.
         wrong_dimension: which size the program takes from the wrong dimension of a tensor, with the cure; the
@@ -302,7 +302,7 @@ class Method:
         is_of_grid = "the grid" in mistake and "the block" not in mistake
         return self.grid_at if is_of_grid and self.grid_at[1] else self.launched_at
 
-    def place_of(self, mistake: str) -> str:
+    def launch_place_of(self, mistake: str) -> str:
         """Return the same in brackets, as in ` (mm.cu:33)`; empty if it is not known."""
         return self._in_brackets(self.shown_at(mistake))
 

@@ -111,13 +111,14 @@ class Selection:
                 files = " and ".join(str(method.path) for method in methods if not method.builtin)
                 not_mentioned = f"{'do' if len(self.kernels) > 1 else 'does'} not mention {name}"
                 raise UsageError(f"{files} {not_mentioned}{did_you_mean(name, self._settable())}")
-            # What is chosen becomes a macro, which the template's parameter cannot be.
+            # What is chosen becomes a macro, which a template's parameter cannot be, unless the entry has it.
             of_template = re.compile(rf"\btemplate\s*<[^>]*\b\w+\s+{name}\b")
             for method in methods:
-                if not method.builtin and of_template.search(method.code):
+                is_of_entry = re.search(rf"\b{name}\b", method.entry) is not None
+                if not (method.builtin or is_of_entry) and of_template.search(method.code):
                     raise UsageError(
-                        f"{name} is a template parameter in {method.path}: choose the instance with --entry, "
-                        "as “--entry 'mm<32>'”, beside --args, --threads and --grid"
+                        f"{name} is a template parameter in {method.path}: name it with --entry, as "
+                        f"“--entry 'mm<{name}>'”, beside --args, --threads and --grid"
                     )
         return list(dict.fromkeys(methods))
 

@@ -276,6 +276,18 @@ def test_template_arguments_are_swept(run, tmp_path) -> None:
     assert rows == [({"SIDE": 4}, "float32", True), ({"SIDE": 8}, "float32", True)]
 
 
+def test_a_template_parameter_is_chosen_by_the_entry_alone(run, tmp_path) -> None:
+    (tmp_path / "program.cuh").write_text(PROGRAM)
+    ended = run(
+        "verify --device cpu -n 20 program.cuh --entry 'gemm<float, 4>' -D SIDE=8 "
+        '--args "N,1.0,A,B,0.0,C" --threads "4,4" --grid "ceil(N/4),ceil(N/4)"'
+    )
+    assert (
+        ended.status == 2
+        and "SIDE is a template parameter in program.cuh: name it with --entry" in ended.stderr
+    )
+
+
 @pytest.mark.slow
 def test_an_element_that_no_thread_writes_is_found_if_beta_is_zero(run, tmp_path) -> None:
     (tmp_path / "program.cu").write_text(PROGRAM.replace("row >= n ||", "row >= n || row == 3 ||"))

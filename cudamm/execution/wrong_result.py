@@ -143,11 +143,13 @@ def _unexpected_uses(name: str, counts: list[int | None]) -> str:
     """Return a clause about the k at which an element is used never or more than once."""
     parts = []
     never = [k for k, count in enumerate(counts) if count == 0]
-    often = [k for k, count in enumerate(counts) if count is not None and count > 1]
+    often: dict[int, list[int]] = {}  # the k, by the number of uses
+    for k, count in enumerate(counts):
+        if count is not None and count > 1:
+            often.setdefault(count, []).append(k)
     if often:
-        times = {counts[k] for k in often}
-        how_often = f"{times.pop()} times" if len(times) == 1 else "more than once"
-        parts.append(f"{name} is used {how_often} at k = {_shortened(often)}")
+        times = [f"{count} times at k = {_shortened(often[count])}" for count in sorted(often)]
+        parts.append(f"{name} is used {', '.join(times[:3])}{', … and more often' if len(times) > 3 else ''}")
     if never:
         is_used = "never" if often else f"{name} is never used"
         parts.append(f"{is_used} at k = {_shortened(never)}")

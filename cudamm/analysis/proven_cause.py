@@ -237,6 +237,7 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             numbers = changes_of_numbers(source.text, fixed_extents(case.variant).values())
             of_usual = of_usual or _of_declarations(whole, numbers)
             of_usual = of_usual or _of_declarations(whole, changes_of_macros(source.text, source.entry))
+            whole = _with_fewer_blocks(whole)
             sums = changes_of_shared_sums(source.text, source.entry)
             of_usual = of_usual or _of_declarations(whole, sums)
             in_loops = changes_of_sums_in_loops(source.text, source.entry)
@@ -259,7 +260,9 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         if ragged is None:  # rows of whole vectors are required
             return _of_vectors(case, edge), None
         if is_right(ragged):
-            return None if _has_no_fault(ragged) else _of_text(ragged, _is_zero), None
+            if _has_no_fault(ragged):
+                return None, None
+            return _of_text(ragged, _is_zero) or _of_text(ragged, _is_condition), None
         cause = _of_launch(ragged, _rounded_up) or _of_text(ragged, _is_condition)
         cause = cause or _of_vectors(case, edge) or _of_launch(ragged, _more_blocks)
         source = ragged.program
@@ -273,6 +276,23 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
     finally:
         for tried in filter(None, (whole, ragged)):
             tried.problem.release()
+
+
+def _with_fewer_blocks(case: Case) -> Case:
+    """Return a wrong case at a shape with 2 x 3 blocks, whose launches are short; else the case."""
+    assert case.launch is not None  # noqa: S101 - `_may_try` looked at it
+    (x, y), shape = case.launch.grid[:2], case.launch.shape
+    if shape.m % y or shape.n % x or (x <= 3 and y <= 2):
+        return case
+    fewer = Shape(shape.m // y * min(y, 2), shape.n // x * min(x, 3), shape.k)
+    smaller = _planned_at(case, fewer)
+    if smaller is None or smaller.launch is None or smaller.launch.shape != fewer:
+        return case
+    is_alike = smaller.launch.grid[:2] == (min(x, 3), min(y, 2)) and len(set(fewer.extents)) == 3
+    if not is_alike or is_right(smaller):
+        return case
+    case.problem.release()
+    return smaller
 
 
 def _of_vectors(case: Case, edge: int) -> ProvenCause | None:

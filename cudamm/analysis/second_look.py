@@ -21,6 +21,7 @@ from cudamm.execution.judge import COMPUTED_NAN, UNSET_LOCAL
 from cudamm.execution.usual_causes import ONLY_ZEROS, WHOLE_NUMBERS
 from cudamm.kernels.launch_plan import Launch
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in, without_comments
+from cudamm.source.endless_loops import endless_loop_in
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed, text_of
 
 IN_OWN_TYPE = "sum and store in variables of the matrices' type"
@@ -62,11 +63,17 @@ def hidden_mistakes(
 
 
 def endless_loop(case: Case) -> list[Mistake]:
-    """Return the condition on an unsigned number that always holds, of a kernel that does not end.
+    """Return why a kernel does not end: a loop without a step, or a condition that always holds.
 
     Raises:
         NoDeviceError: there is no C++ compiler.
     """
+    found = endless_loop_in(case.program.text)
+    if found is not None:
+        why, cure, file, line = found
+        text = case.program.line_text(line, file)
+        file = file or case.program.method.path.name
+        return [Mistake("crash", why, cure, file, line, text, sizes=(str(case.problem.shape),))]
     words = "the kernel does not end: an unsigned number is always {0}, as the largest number follows below 0"
     cure = "count down with a signed number, or with `k-- > 0` as the condition of the loop"
     return _warned(case, _ALWAYS_TRUE, "crash", words, cure)

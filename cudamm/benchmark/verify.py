@@ -33,6 +33,7 @@ from cudamm.kernels.launch_plan import plan
 from cudamm.kernels.method import ElementType
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import Variant
+from cudamm.source.endless_loops import endless_loop_in
 
 LookAgain = Callable[[Case, Verdict], str | None]
 """Function that runs a case once more, and returns what is wrong in a sentence; empty for nothing.
@@ -237,8 +238,10 @@ def _verified(executor: LocalExecutor, case: Case, hung_at: Shape | None, advise
     except UnfinishedError as error:
         return _Verified(case.position, result_of_case(case, "skipped", str(error)))
     except KernelError as error:
-        result = result_of_case(case, "failed", str(error), verdict=Verdict(False, str(error)), device=device)
         has_hung = isinstance(error, HangError) and not case.variant.method.builtin
+        loop = endless_loop_in(case.program.text) if has_hung else None
+        reason = f"{loop[0]}; {error}" if loop else str(error)
+        result = result_of_case(case, "failed", reason, verdict=Verdict(False, reason), device=device)
         return _Verified(case.position, result, has_hung=has_hung)
     method = case.variant.method
     if verdict.cause and verdict.cause == method.wrong_dimension:

@@ -224,7 +224,7 @@ class Method:
         remarks: what cudamm had to assume about a user's file, in sentences.
         program_size: M, N and K in the host code of a user's file; None if they are not known, or if the
             program's user chooses them.
-        size_names: pairs of M, N or K and its name in the host code of a user's file.
+        size_names: pairs of M, N, K or a tile of the kernel and its name in the host code of a user's file.
         program_scale: alpha and beta in the host code of a user's file; None if they are not known.
         launched_at: the line of the host code that launches the kernel, with its file, which is empty for the
             method's own; the line of `type_conflict`, if it is another; line 0 if no launch was read.
@@ -322,9 +322,9 @@ class Method:
         return self.path.read_text("utf-8", errors="replace") if is_python_program else self.source
 
     def with_own_sizes(self, text: str) -> str:
-        """Return a text with the program's names of M, N and K for these letters, if it is host code."""
+        """Return a text with the host code's names of M, N, K and tiles for the kernel's."""
         names = dict(self.size_names)
-        return re.sub(r"\b[MNK]\b", lambda size: names.get(size[0], size[0]), text)
+        return re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda size: names.get(size[0], size[0]), text)
 
     def unsupported_reason(self, arch: str) -> str:
         """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""

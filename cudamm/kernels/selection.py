@@ -22,9 +22,11 @@ from cudamm.kernels.header import (
     parse_method,
     read_source,
 )
+from cudamm.kernels.launch_fields import as_options
 from cudamm.kernels.method import Method, Parameter, Value
 from cudamm.kernels.variant import Variant, check_count, count_variants, parse_values, variants
 from cudamm.source.c_text import function_of, kernels_in, without_comments
+from cudamm.source.kernel_changes import template_values
 
 AUTO = "auto"
 """Value of `--block` that adds the block size of highest occupancy to the default one."""
@@ -117,8 +119,8 @@ class Selection:
                 is_of_entry = re.search(rf"\b{name}\b", method.entry) is not None
                 if not (method.builtin or is_of_entry) and of_template.search(method.code):
                     raise UsageError(
-                        f"{name} is a template parameter in {method.path}: name it with --entry, as "
-                        f"“--entry 'mm<{name}>'”, beside --args, --threads and --grid"
+                        f"{name} is a template parameter in {method.path}: name it with --entry, as in "
+                        f"“{_with_parameter(method, name)}”"
                     )
         return list(dict.fromkeys(methods))
 
@@ -228,6 +230,15 @@ class Selection:
                 raise UsageError(f"{name} is given twice; list its values: {name}={given[name]},{text}")
             given[name] = text
         return given
+
+
+def _with_parameter(method: Method, name: str) -> str:
+    """Return the options that launch a kernel with the name of a template parameter in place of its value."""
+    fields = {"entry": f"{function_of(method.entry)}<{name}>"} | dict(method.found_fields)
+    value = template_values(method.code, fields["entry"]).get(name, "")
+    if value.isdigit():
+        fields = {key: re.sub(rf"(?<![\w.]){value}(?![\w.])", name, text) for key, text in fields.items()}
+    return as_options(fields)
 
 
 def _check_grid(method: Method, chosen: Mapping[str, Sequence[Value]]) -> None:

@@ -140,6 +140,7 @@ class Frame:
     of_module: set[str] = field(default_factory=set)  # names that are declared as `global`
     returned: list[Value] = field(default_factory=list)  # one value for each `return`
     conditions: list[str] = field(default_factory=list)  # C++ for what the program asserts of its numbers
+    lines: dict[str, int] = field(default_factory=dict)  # in which each name last got a value
 
     def find(self, name: str) -> Value | None:
         """Return the value of a name; None if no frame has it."""
@@ -148,9 +149,10 @@ class Frame:
             frame = frame.outer
         return frame.names[name] if frame else None
 
-    def bind(self, name: str, value: Value) -> None:
-        """Give a name its value."""
+    def bind(self, name: str, value: Value, line: int = 0) -> None:
+        """Give a name its value, in a line of the program; 0 if it has none of its own."""
         frame = self
+        self.lines[name] = line
         while name in self.of_module and frame.outer:
             frame = frame.outer
         frame.names[name] = value

@@ -35,6 +35,7 @@ from cudamm.source.missing_terms import (
     Part,
     also_in_conditions,
     bounds_of,
+    missing_bounds,
     parts_of_index,
     with_parentheses,
 )
@@ -96,7 +97,8 @@ def kernel_changes(
     """
     found: list[KernelChange] = []
     for function in _functions_of(text, entry):
-        found += _Changes(text, function, tuple(constants), shared_elements).all()
+        changes = _Changes(text, function, tuple(constants), shared_elements)
+        found += filter(changes.are_names_visible, changes.all())
     ordered = sorted(found, key=lambda change: change.rank)
     different = {change.edits: change for change in reversed(ordered)}
     return [change for change in ordered if different[change.edits] is change][:MOST_CHANGES]
@@ -536,14 +538,21 @@ def with_all_changes(text: str, changes: Sequence[KernelChange]) -> str:
     for number, change in enumerate(changes, 1):
         for start, end, new in change.edits:
             choices.setdefault((start, end), []).append((number, new))
-    source = text.encode()
-    edits = {}
-    for (start, end), options in choices.items():
+    source, edits, tables = text.encode(), {}, ""
+    for place, ((start, end), options) in enumerate(choices.items()):
         chosen = "".join(f"{SELECTED} == {number} ? ({new}) : " for number, new in options)
-        edits[start, end] = f"({chosen}({source[start:end].decode() or 0})){'' if end > start else ' + '}"
+        kept = f"({source[start:end].decode() or 0})"
+        if len(options) > 2:  # one look into a table costs less than many comparisons
+            bits = sum(1 << number for number, _ in options)
+            words = (bits >> 64 * word & (1 << 64) - 1 for word in range(len(changes) // 64 + 1))
+            table = ", ".join(f"{word}u" for word in words)
+            tables += f"static const unsigned long long {SELECTED}_at_{place}[] = {{{table}}};"
+            is_here = f"{SELECTED}_at_{place}[{SELECTED} >> 6] >> ({SELECTED} & 63) & 1"
+            chosen = f"!({is_here}) ? {kept} : {chosen}"
+        edits[start, end] = f"({chosen}{kept}){'' if end > start else ' + '}"
     # Some changes have undefined behaviour, such as a division by 0. At its higher levels GCC concludes that
     # they are never selected, and the kernel crashes with others.
-    return f'#pragma GCC optimize("O1")\nstatic int {SELECTED};\n{_edited(text, edits)}'
+    return f'#pragma GCC optimize("O1")\nstatic int {SELECTED};{tables}\n{_edited(text, edits)}'
 
 
 def _edited(text: str, edits: Mapping[tuple[int, int], str]) -> str:
@@ -598,7 +607,8 @@ class _Changes:
             for kind in ("threadIdx", "blockIdx")
         }
         self._varying = self._dependent_on("threadIdx", "blockIdx")
-        self._of_block_alone = self._dependent_on("blockIdx") - self._dependent_on("threadIdx")
+        self._of_blocks = self._dependent_on("blockIdx")
+        self._of_block_alone = self._of_blocks - self._dependent_on("threadIdx")
         self._tiles = self._tile_extents()
         binary = list(all_of(self._body, "binary_expression"))
         plain = [(sign_of(node), re.sub(r"\s", "", text_of(node))) for node in binary]
@@ -663,8 +673,10 @@ class _Changes:
         yield from self._one_less(site)
         yield from self._other_variable(site)
         yield from self._with_whole_index(site)
+        yield from self._with_missing_bound(site)
         yield from self._other_order(site)
         yield from self._with_factor(site)
+        yield from self._with_counter(site)
         yield from self._of_other_thread(site)
         yield from self._with_thread(site)
         yield from self._of_no_thread(site)
@@ -739,7 +751,16 @@ class _Changes:
             return
         declaration = text_of(node.parent).partition("=")[0] if is_declared else ""
         name = declared_name(target) if is_declared else text_of(target)
-        if re.search(r"\bconstexpr\b|\bstatic\b|__shared__|&", declaration) or _has_subscript(value):
+        is_condition = sign_of(value) in (
+            "<",
+            "<=",
+            ">",
+            ">=",
+            "&&",
+            "||",
+        )  # bool inside = row < M && col < N
+        kept = re.search(r"\bconstexpr\b|\bstatic\b|__shared__|&", declaration)
+        if is_condition or kept or _has_subscript(value):
             yield from self._sites_in(value)
         elif value.type in (
             "binary_expression",
@@ -966,6 +987,25 @@ class _Changes:
         if declared is None or declared.parent is None or declared.end_byte > at.start_byte:
             return False
         return declared.parent.start_byte <= at.start_byte and at.end_byte <= declared.parent.end_byte
+
+    def are_names_visible(self, change: KernelChange) -> bool:
+        """Return whether the local variables that a change names are declared where it names them."""
+        for start, end, new in change.edits:
+            for name in re.findall(r"(?<![\w.])[A-Za-z_]\w*", new):
+                scopes = self._scopes.get(name, [(start, end)])
+                if not any(first <= start and end <= last for first, last in scopes):
+                    return False
+        return True
+
+    @functools.cached_property
+    def _scopes(self) -> dict[str, list[tuple[int, int]]]:
+        """The first and the last byte at which each local variable can be used, for each declaration."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for node in all_of(self._body, "declaration"):
+            end = node.parent.end_byte if node.parent is not None else node.end_byte
+            for declarator in node.children_by_field_name("declarator"):
+                found.setdefault(declared_name(declarator), []).append((node.start_byte, end))
+        return found
 
     # One function for each kind of change.
 
@@ -1216,6 +1256,12 @@ class _Changes:
                 new = replaced(site.node, {node: f"({left} + {right} - 1) / {right}"})
                 mistake = f"{ENDS_TOO_EARLY} {left} / {right} is rounded down"
                 yield dataclasses.replace(self._change(site, new, mistake, 1), is_condition=True)
+            begun = re.fullmatch(rf"\(\s*([\w.]+)\s*(?:\+\s*{re.escape(right)}\s*)?-\s*\d+\s*\)", left)
+            whole = f"({begun[1]} + {right} - 1) / {right}" if begun and sign_of(node) == "/" else ""
+            if whole and re.sub(r"\s", "", whole) != re.sub(r"\s", "", text_of(node)):
+                mistake = "the quotient is not rounded up for each remainder"
+                change = self._change(site, replaced(site.node, {node: whole}), mistake, 1)
+                yield dataclasses.replace(change, is_condition=True)
         if site.kind == "condition" and site.node.parent and site.node.parent.type == "for_statement":
             limit = site.node.child_by_field_name("right")
             size = text_of(limit)
@@ -1535,7 +1581,10 @@ class _Changes:
         for kind in ("threadIdx", "blockIdx"):
             new = self._with_axes_swapped(site.node, kind)
             if new is not None:
-                yield self._change(site, new, f"x and y of {kind} are swapped", 1)
+                axes, others = ({*_OF_AXIS.findall(text)} for text in (text_of(site.node), new))
+                is_named_so = site.kind == "value" and {self._target(site)[-1:]} == axes  # tx = threadIdx.x
+                rank = 2 if is_named_so or len(axes) < len(others) else 1
+                yield self._change(site, new, f"x and y of {kind} are swapped", rank)
 
     def _with_axes_swapped(self, node: Node, kind: str) -> str | None:
         """Return an expression with `tx` for `ty` and `ty` for `tx`; None if it has neither."""
@@ -1574,9 +1623,11 @@ class _Changes:
     def _with_whole_index(self, site: Site) -> Iterator[KernelChange]:
         """Yield `row + i < M` for `row < M` if what the condition guards has the index `row + i`.
 
-        Also for another variable than `row`, if no index that the condition guards has that.
+        Also for another variable than `row`, if no index that the condition guards has that, and `col < N`
+        for the second condition of `row < M && row < N`.
         """
-        guarded = _whole_condition(site.node).parent
+        condition = _whole_condition(site.node)
+        guarded = condition.parent
         while guarded is not None and guarded.type in ("parenthesized_expression", "condition_clause"):
             guarded = guarded.parent
         is_guard = guarded is not None and guarded.type in ("if_statement", "conditional_expression")
@@ -1586,6 +1637,7 @@ class _Changes:
             return
         indices = [node for of in all_of(body, "subscript_argument_list") for node in of.named_children]
         used = {text_of(name) for index in indices for name in all_of(index, "identifier")}
+        compared = list(map(text_of, all_of(condition, "identifier")))
         sums: dict[str, list[str]] = {}  # and their terms
         for index in indices:
             for node in (index, *all_of(index, "binary_expression")):
@@ -1602,8 +1654,21 @@ class _Changes:
                 if name in parts:
                     mistake = f"the condition looks only at a part of the index {text}"
                     yield self._change(site, new, mistake, 2)
-                elif name not in used | set(self._sizes):
+                elif name not in used | set(self._sizes) or compared.count(name) > 1:
                     yield self._change(site, new, f"the condition has the wrong variable, {name}", 2)
+            name = text_of(side)
+            for other in sorted(used & self._varying) if compared.count(name) > 1 else ():
+                if other not in compared:
+                    new = replaced(site.node, {side: other})
+                    yield self._change(site, new, f"the condition has the wrong variable, {name}", 2)
+
+    def _with_missing_bound(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `row < M && col < N` for `row < M` around an index with both."""
+        if site.kind == "index" and site.array in self._pointers:
+            for bound, missing in missing_bounds(site, self._sites, self._sizes):
+                new = f"{text_of(bound.node)} && {missing}"
+                change = self._change(bound, new, f"the condition lacks {missing}", 1)
+                yield dataclasses.replace(change, mistake=f"the condition lacks {missing}")
 
     def _other_size_of_quotients(self) -> Iterator[KernelChange]:
         """Yield `i / N` and `i % N` at once for `i / M` and `i % M`, also if N and M are quotients."""
@@ -1660,6 +1725,20 @@ class _Changes:
                 if text_of(node) in self._index_of["blockIdx"][axis] and not is_factor and node != site.node:
                     new = replaced(site.node, {node: f"{text_of(node)} * blockDim.{axis}"})
                     yield self._change(site, new, "the block's index is not multiplied by its width", 2)
+
+    def _with_counter(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `s[ty + 8 * j]` for `s[ty + 8]` in a loop that counts j."""
+        for term in terms_of(site.node) if site.kind == "index" else ():
+            counters = (
+                counters_at(site.node)
+                if term.type == "number_literal" or text_of(term) in self._tiles
+                else []
+            )
+            for counter in counters:
+                if counter not in self._used_by(site.whole):
+                    mistake = f"the factor {counter} of {text_of(term)} is missing"
+                    new = replaced(site.node, {term: f"{text_of(term)} * {counter}"})
+                    yield self._change(site, new, mistake, 3)
 
     def _step_of_pointer(self, site: Site) -> Iterator[KernelChange]:
         """Yield `B += BK * N` for `B += BK`."""
@@ -1799,9 +1878,13 @@ class _Changes:
             return
         for node in all_of(site.node, "identifier"):
             name = text_of(node)
-            if name not in self._varying or not self._is_visible(name, site.node):
+            if name in counters:
+                others = self._of_further_axes(site)
+            elif name in self._varying and self._is_visible(name, site.node):
+                others = [*self._indices_at(site), *counters]
+            else:
                 continue
-            for other in (*self._indices_at(site), *counters):
+            for other in others:
                 if other != name:
                     mistake = f"the wrong variable is an index, {name}"
                     rank = 2 if {name, other} <= self._of_block_alone else 4  # `row0` for `col0`
@@ -1934,10 +2017,11 @@ class _Changes:
         )
 
     def _indices_at(self, site: Site) -> list[str]:
-        """Return the whole numbers that depend on the thread and can be used at a site."""
+        """Return the whole numbers of the thread that a site sees, in a tile without its block's."""
+        of_blocks = self._of_blocks if site.array in self._shared else set()
         return [
             name
-            for name in sorted(self._varying)
+            for name in sorted(self._varying - of_blocks)
             if self._is_visible(name, site.node) and self._is_whole(name) and not self._points(name)
         ]
 
@@ -2045,9 +2129,16 @@ class _Changes:
                 if f"threadIdx.{axis}" not in used:
                     yield name, False, 2
                 of_target = [each for each in of_target if each not in (*names, "threadIdx")]
-            for name in dict.fromkeys(of_target):
-                if name not in used and name in self._varying and self._is_whole(name):
+            of_target = [name for name in of_target if name in self._indices_at(site)]
+            for name in dict.fromkeys((*of_target, *self._of_further_axes(site))):
+                if name not in used:
                     yield name, False, 2
+
+    def _of_further_axes(self, site: Site) -> list[str]:
+        """Return the variables at a site that depend on an axis of threads or blocks on which it does not."""
+        used = self._used_by(site.whole)
+        axes = {f"{kind}.{axis}" for kind in ("threadIdx", "blockIdx") for axis in _AXES}
+        return [name for name in self._indices_at(site) if self._used_by_text(name) & axes - used]
 
     @staticmethod
     def _counts_by_1(counter: str, site: Site) -> bool:
@@ -2171,36 +2262,40 @@ class _Changes:
 
     def _in_vectors(self) -> Iterator[KernelChange]:
         """Yield `((float4 *)A)[i / 4]` for `((float4 *)A)[i]`: each, and all at once."""
-        divided = [(site, new) for site in self._sites if (new := self._index_in_vectors(site)) is not None]
+        divided = [(site, new) for site in self._sites for new in self._indices_in_vectors(site)]
         changes = [
             self._change(site, new, f"the index counts elements, and a {vector[0]} has {vector[1]}", 1)
             for site, new in divided
             if (vector := self._vector_of(site)) is not None
         ]
         yield from changes
-        if len({change.line for change in changes}) > 1:
-            cure = ", and ".join(f"{change.cure} in line {change.line}" for change in changes)
-            edits = tuple(dict.fromkeys(edit for change in changes for edit in change.edits))
-            yield dataclasses.replace(changes[0], cure=cure, edits=edits, array="")
+        firsts = list({change.edits[0][:2]: change for change in reversed(changes)}.values())[::-1]
+        if len({change.line for change in firsts}) > 1:
+            cure = ", and ".join(f"{change.cure} in line {change.line}" for change in firsts)
+            edits = tuple(dict.fromkeys(edit for change in firsts for edit in change.edits))
+            yield dataclasses.replace(firsts[0], cure=cure, edits=edits, array="")
 
-    def _index_in_vectors(self, site: Site) -> str | None:
-        """Return the index of vectors for one of elements, divided by 4; None if it is divided already."""
+    def _indices_in_vectors(self, site: Site) -> Iterator[str]:
+        """Yield the index of vectors for one of elements, divided by 4; also without its last term."""
         vector, terms = self._vector_of(site), terms_of(site.node)
         if vector is None:
-            return None
+            return
         width, pointer = vector[1], ""
         if site.whole.type == "pointer_expression":
             pointer, *terms = f"{text_of(terms[0])} + ", *terms[1:]
         texts = list(map(text_of, terms))
         divided = [re.search(rf"/\s*{width}\b", text) is not None for text in texts]
         if all(divided) or texts == ["0"]:
-            return None
+            return
         if any(divided):
             parts = zip(texts, divided, strict=True)
-            return pointer + " + ".join(text if is_done else f"{text} / {width}" for text, is_done in parts)
-        total = " + ".join(texts)
-        is_factor = _is_enclosed(total) or re.fullmatch(r"[\w.]+", total)
-        return f"{pointer}{total if is_factor else f'({total})'} / {width}"
+            yield pointer + " + ".join(text if is_done else f"{text} / {width}" for text, is_done in parts)
+            return
+        for first, rest in ((texts, ""), (texts[:-1], f" + {texts[-1]}")):
+            total = " + ".join(first)
+            is_factor = _is_enclosed(total) or re.fullmatch(r"[\w.]+", total)
+            if first:
+                yield f"{pointer}{total if is_factor else f'({total})'} / {width}{rest}"
 
     def _vector_of(self, site: Site) -> re.Match[str] | None:
         """Return the type of vectors to which the pointer of an index points; None for other pointers."""
@@ -2569,6 +2664,10 @@ def _outermost(node: Node) -> Node:
             break
         node = node.parent
     return node
+
+
+_OF_AXIS = re.compile(r"\b(?:thread|block)Idx\.([xy])")
+"""An index of a thread or a block, with its axis."""
 
 
 def _base(node: Node) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from cudamm.source.changed_expression import KernelChange, Site, ancestors, replaced, sign_of, terms_of
-from cudamm.source.parsed_source import all_of, is_inside, text_of
+from cudamm.source.parsed_source import all_of, declared_name, is_inside, text_of
 
 _SUMS = ("identifier", "number_literal", "field_expression", "parenthesized_expression", "binary_expression")
 """Types of expressions to which a term can be added."""
@@ -86,6 +86,28 @@ def bounds_of(part: Part, site: Site, sites: Collection[Site]) -> Iterator[Site]
     yield from (bound for bound, left in _conditions_around(site, sites) if text_of(left) == part.plain)
 
 
+def missing_bounds(site: Site, sites: Collection[Site], sizes: Collection[str]) -> Iterator[tuple[Site, str]]:
+    """Yield the condition around an index that checks its row or its column alone, and the other check.
+
+    `row < M` and `col < N` for `if (row < M) C[row * N + col] = sum`.
+    """
+    terms = terms_of(site.node)
+    rows = [(term, *sides) for term in terms if sign_of(term) == "*" for sides in _sides(term)]
+    found = [(term, row, length) for term, row, length in rows if text_of(length) in sizes]
+    if len(found) != 1 or len(terms) < 2:
+        return
+    product, row, length = found[0]
+    row_text = Part(row, is_factor=True).plain
+    column = " + ".join(text_of(term) for term in terms if term != product)
+    bounds = {text_of(left): bound for bound, left in _conditions_around(site, sites)}
+    if row_text in bounds and column not in bounds:
+        yield bounds[row_text], f"{column} < {text_of(length)}"
+    elif column in bounds and row_text not in bounds:
+        for size in sizes:
+            if size != text_of(length):
+                yield bounds[column], f"{row_text} < {size}"
+
+
 def also_in_conditions(change: KernelChange, site: Site, sites: Collection[Site]) -> Iterator[KernelChange]:
     """Yield the change of an index also in the conditions that have the changed part of the index.
 
@@ -129,7 +151,10 @@ def _common(one: str, other: str) -> int:
 
 
 def _conditions_around(site: Site, sites: Collection[Site]) -> Iterator[tuple[Site, Node]]:
-    """Yield the conditions in the statement or the `if` around a site, each with its left side."""
+    """Yield the conditions in the statement or the `if` around a site, each with its left side.
+
+    Also those in the value of a variable that is the condition there, as in `bool ok = row < M; x = ok ? …`.
+    """
     outermost = site.whole
     for around in ancestors(site.whole):
         is_body = around.parent is not None and around.parent.type == "if_statement"
@@ -138,9 +163,20 @@ def _conditions_around(site: Site, sites: Collection[Site]) -> Iterator[tuple[Si
         ):
             break
         outermost = around
+    guards = all_of(outermost, "if_statement", "conditional_expression")
+    conditions = [found for guard in guards if (found := guard.child_by_field_name("condition"))]
+    names = {text_of(name) for condition in conditions for name in all_of(condition, "identifier")}
     for other in sites:
         left = other.node.child_by_field_name("left") if other.kind == "condition" else None
-        if left is not None and is_inside(other.node, outermost):
+        is_value = any(
+            declared_name(node.child_by_field_name("declarator")) in names
+            and next(
+                (is_inside(outermost, n) for n in ancestors(node) if n.type == "compound_statement"), False
+            )
+            for node in ancestors(other.node)
+            if node.type == "init_declarator"
+        )
+        if left is not None and (is_inside(other.node, outermost) or is_value):
             yield other, left
 
 

@@ -54,6 +54,7 @@ class Passed:
             the second is transposed there; empty for none.
         imported: libraries under the names by which the program has imported them, such as `numpy=np`.
         instances: those that the program names of the kernels of the text, such as `mm<float>`.
+        grid_line: the line in which the variable of the grid gets its value; 0 for none.
     """
 
     interface: str
@@ -62,6 +63,7 @@ class Passed:
     product: str = ""
     imported: Sequence[str] = ()
     instances: Sequence[str] = ()
+    grid_line: int = 0
 
     def name_of(self, *libraries: str) -> str:
         """Return the program's name for the first of several libraries that it imports; else the first's."""
@@ -81,7 +83,7 @@ class Passed:
     def code(self) -> str:
         """Return the C++ that says it."""
         names = ",".join(self.imported), "|".join(self.instances)
-        parts = [self.interface, self.mistake, self.product, *names, *self.kinds]
+        parts = [self.interface, self.mistake, self.product, *names, str(self.grid_line), *self.kinds]
         return f'const char *{PASSED} = "{";".join(re.sub(_OTHERS, "", part) for part in parts)}";'
 
 
@@ -94,9 +96,9 @@ def passed_by(function: Function) -> Passed | None:
     node = function.values.get(PASSED) if function.name == LAUNCHER else None
     if node is None:
         return None
-    interface, mistake, product, imported, named, *kinds = text_of(node).strip('"').split(";")
+    interface, mistake, product, imported, named, line, *kinds = text_of(node).strip('"').split(";")
     instances = named.split("|") if named else ()
-    return Passed(interface, kinds, mistake, product, imported.split(","), instances)
+    return Passed(interface, kinds, mistake, product, imported.split(","), instances, int(line))
 
 
 def mistake_of(

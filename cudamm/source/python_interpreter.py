@@ -214,7 +214,7 @@ class Interpreter:
         self._note(value, target)
         match target:
             case ast.Name(id=name):
-                self._frame.bind(name, self.variables.named(name, value))
+                self._frame.bind(name, self.variables.named(name, value), target.lineno)
             case ast.Attribute(value=owner, attr=name):
                 of = self.value(owner)
                 if isinstance(of, Instance | Class):
@@ -552,6 +552,14 @@ class Interpreter:
 
     # Calls
 
+    def _line_of_grid(self, node: ast.Call) -> int:
+        """Return the line in which the variable that is a launch's grid got its value; 0 if unknown."""
+        named = [each.value for each in node.keywords if each.arg == "grid"]
+        for grid in (named or node.args)[:1]:
+            if isinstance(grid, ast.Name) and isinstance(self._frame.find(grid.id), tuple):
+                return self._frame.lines.get(grid.id, 0)
+        return 0
+
     def _call(self, node: ast.Call) -> Value | None:
         owner = self.value(node.func.value) if isinstance(node.func, ast.Attribute) else None
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
@@ -578,6 +586,8 @@ class Interpreter:
             return self._run(forward, replace(call, arguments=[Unknown("ctx"), *call.arguments]))
         kernel = called if isinstance(called, Kernel) else owner if isinstance(owner, Kernel) else None
         launch = launch_of(kernel, call, self.frames) if kernel and given is not None else None
+        if launch:
+            launch = launch.with_grid_of(self._line_of_grid(node))
         if kernel and launch:
             of_call = self.launches.setdefault((node, str(kernel.module.text), kernel.name), [])
             if len(of_call) < MOST_LAUNCHES and launch not in of_call:

@@ -46,6 +46,10 @@ class Launch:
         code = self.code.replace(f"{self.kernel.name}<<<", f"{name}<<<")
         return replace(self, code=code, passed=replace(self.passed, mistake=lacking))
 
+    def with_grid_of(self, line: int) -> Launch:
+        """Return the launch with the line in which the variable of its grid got its value, 0 without any."""
+        return replace(self, passed=replace(self.passed, grid_line=line))
+
     def with_product(self, products: Sequence[tuple[Value, Value]]) -> Launch:
         """Return the launch with the two of its arguments that the program itself multiplies in one order."""
         elements = [

@@ -86,7 +86,8 @@ class WorkedOutLaunch:
         is_product: False if the kernel computes something else, which `unknown` says.
         suggestion: arguments, threads and a grid that may fit the kernel.
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
-        size_names: what the function that launches the kernel calls M, N and K, as far as they have names.
+        size_names: what the function that launches the kernel calls M, N and K, and the kernel's tiles, as
+            far as it has names of its own for them.
         program_scale: alpha and beta in the program; None if it does not pass both as numbers.
         assumptions: what the fields assume, such as `KNOB = 1 unless its user chooses another`.
         grid_of_gpu: the grid over MULTIPROCESSORS, for which the fields have a number; empty if it does not
@@ -540,7 +541,7 @@ class _Launch:
         return (m, n, k) if m and n and k and min(m, n, k) > 0 else None
 
     def _size_names(self) -> dict[str, str]:
-        """Return the names of M, N and K at the launch, first those of its arguments."""
+        """Return the names of M, N and K at the launch, first those of its arguments, and of tiles."""
         passed = {
             text_of(value): text_of(argument)
             for argument in self.statement.arguments
@@ -555,7 +556,12 @@ class _Launch:
             if written[size].partition(".")[0] in here
             for role in roles
         ]
-        return dict(reversed(names))  # the first of each
+        tiles = {  # `int BLOCK = BS;` is a name of the program for that of the text
+            text_of(value): name
+            for name, value in self.function.values.items()
+            if self.function.name == LAUNCHER and text_of(value) in constants(self.file)
+        }
+        return {**tiles, **dict(reversed(names))}  # the first of each
 
     def _program_scale(self) -> tuple[float, float] | None:
         """Return alpha and beta in the program, 0 for no beta; None if it does not pass them as numbers."""
@@ -1218,6 +1224,9 @@ class _Launch:
 
     def _grid_place(self) -> str:
         """Return the line in which the variable of the grid gets its value; empty if there is no variable."""
+        passed = passed_by(self.function)
+        if passed:
+            return re.sub(r"\d+", str(passed.grid_line), place_of(self.statement.node), count=1)
         variable = text_of(self.statement.configuration[0]) if self.statement.configuration else ""
         value = self.function.values.get(variable)
         return place_of(value) if value is not None else ""

@@ -1,0 +1,71 @@
+"""Loops of a kernel that never end: nothing that they do changes what their condition says."""
+
+from __future__ import annotations
+
+from tree_sitter import Node
+
+from cudamm.source.changed_expression import sign_of
+from cudamm.source.parsed_source import all_of, file_and_line_of, is_inside, parsed, text_of
+from cudamm.source.sums_in_loops import LOOPS
+
+_LEAVES = ("break_statement", "return_statement", "goto_statement")
+_UNKNOWN = ("call_expression", "subscript_expression", "pointer_expression", "field_expression")
+"""What may give a condition another value each time: shared memory, another function, a member."""
+
+_CHANGES = {
+    "assignment_expression": "left",
+    "update_expression": "argument",
+    "call_expression": "arguments",
+    "pointer_expression": "argument",
+}
+"""What may change a variable, with the part in which the variable is."""
+
+
+def endless_loop_in(text: str) -> tuple[str, str, str, int] | None:
+    """Return the only loop that cannot end once a thread has entered it, such as `for (k = 0; k < K; j++)`.
+
+    Returns:
+        what is wrong, what to do, and the file and the line of the loop; None if no loop, or several, are so.
+    """
+    found = [each for loop in all_of(parsed(text), *LOOPS) if (each := _endless(loop))]
+    return found[0] if len(found) == 1 else None
+
+
+def _endless(loop: Node) -> tuple[str, str, str, int] | None:
+    condition = loop.child_by_field_name("condition")
+    while condition is not None and condition.type in ("condition_clause", "parenthesized_expression"):
+        condition = condition.named_children[-1]
+    if condition is None or any(all_of(loop, *_LEAVES)) or any(all_of(condition, *_UNKNOWN)):
+        return None
+    names = {text_of(name) for name in all_of(condition, "identifier")}
+    update = loop.child_by_field_name("update")
+    if not names or names & _changed_in(loop):
+        return None
+    shown = " ".join(text_of(condition).split())
+    file, line = file_and_line_of(loop)
+    why = f"the loop in line {line} never ends: nothing in it changes what {shown} says"
+    left = condition.child_by_field_name("left")
+    counter = text_of(left) if left is not None and left.type == "identifier" else ""
+    if update is not None and text_of(update):
+        why += f", and each step ends with {text_of(update)}"
+    return why, f"change {counter or ' or '.join(sorted(names))} in each step of the loop", file, line
+
+
+def _changed_in(loop: Node) -> set[str]:
+    """Return the names of variables that the steps of a loop may change."""
+    update, begin = loop.child_by_field_name("update"), loop.child_by_field_name("initializer")
+    changed: set[str] = set()
+    for node in all_of(loop, *_CHANGES):
+        if begin is not None and is_inside(node, begin):
+            continue
+        if node.type == "pointer_expression" and not text_of(node).startswith("&"):
+            continue
+        target = node.child_by_field_name(_CHANGES[node.type])
+        names = {text_of(name) for name in all_of(target, "identifier")} if target else set()
+        if node == update and sign_of(node) == "=":  # such as i = STEP, which gives i one value
+            value = node.child_by_field_name("right")
+            used = {text_of(name) for name in all_of(value, "identifier")} if value else set()
+            body = loop.child_by_field_name("body")
+            names = names if body is None or used & (names | _changed_in(body)) else set()
+        changed |= names
+    return changed

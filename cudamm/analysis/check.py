@@ -468,8 +468,11 @@ def _look_for_cause(
     # The sizes have one mistake, which is reported as it was seen first.
     at_first = next((check.errors for check, _ in failed.values()), [])
     beyond = next((mistake for mistake in at_first if mistake.kind == "out-of-bounds"), None)
-    is_unset = errors and all(mistake.kind == "uninitialised" for mistake in errors)
-    kind: Kind = "out-of-bounds" if beyond else "uninitialised" if is_unset else "wrong-result"
+    kinds = {mistake.kind for mistake in errors}
+    is_unset = kinds == {"uninitialised"}
+    kind: Kind = "out-of-bounds" if beyond else "wrong-result"
+    if len(kinds) == 1 and kinds <= {"uninitialised", "race"}:  # then the product may be right
+        (kind,) = kinds
     array = beyond.array if beyond else at_first[0].array if is_unset else "C"
     for check, case in failed.values():
         explained = check.errors[-1:] if check.is_explained else []

@@ -102,6 +102,9 @@ Such a change makes the step of a loop tiny; to watch all its accesses would tak
 MOST_WORK = 2**25
 """Maximum number of multiplications of a product that is tried."""
 
+MOST_UNCLEAN = 5
+"""Number of changes with a fault after which a search ends, if the product is right without a change too."""
+
 LARGEST_EDGE = 32
 """Maximum edge of a square block of threads, in threads."""
 
@@ -230,7 +233,7 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             if device_variables(source.text) and _is_right_at_first(whole):
                 return _kept_value(case), None
             of_usual = _of_text(whole, _is_in_bytes) or _of_coarse_grid(case, edge)
-            of_usual = of_usual or _of_launch(whole, _launch_changes)
+            of_usual = of_usual or _of_launch(whole, _launch_changes) or _of_launch(whole, _fewer_threads)
             of_usual = of_usual or _of_declarations(whole, _loads_of_tiles(whole))
             types = changes_of_types(source.text, source.entry, whole.problem.element.c_name)
             of_usual = of_usual or _of_declarations(whole, types)
@@ -891,6 +894,14 @@ def _other_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         )  # fmt: skip
 
 
+def _fewer_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield blocks in one row with fewer threads, of which a kernel may have too many for its tiles."""
+    if launch.block[1:] == (1, 1):
+        for cause in _other_threads(case, launch):
+            if cause.relaunched is not None and cause.relaunched(launch).block[0] < launch.block[0]:
+                yield cause
+
+
 _SHARES = (0.5, 0.25, 2, 4, 8, 0.125, 1)
 """Numbers of threads that are tried, as shares of those of a launch."""
 
@@ -1179,17 +1190,20 @@ def _of_text(
     changes = list(filter(is_tried, all_changes))
     for tried, changed in _compiled_together(source, changes, _end_of_search()):
         with _Trials(case) as trials:
-            trials.is_right(None, changed, 0)  # without a change
+            is_by_luck = trials.is_right(None, changed, 0)  # without a change, as its memory lies elsewhere
             longest_s = max(SHORT_LAUNCH_S * _load(), MOST_SLOWER * trials.took_s)
+            is_by_luck, unclean = is_by_luck and not is_right(case), 0
             for number, change in enumerate(tried, 1):
-                if time.monotonic() > end:
+                if time.monotonic() > end or (is_by_luck and unclean == MOST_UNCLEAN):
                     return only_at_multiples
                 file = "" if change.file == source.method.path.name else change.file
                 cause = ProvenCause(
                     change.mistake, change.cure, change.array, file, change.line, (change, source.text)
                 )
                 makes_right = trials.is_right(None, changed, number) and trials.took_s <= longest_s
-                if not (makes_right and _is_clean(cause, case) and _is_right_at_other_sizes(cause, case)):
+                is_clean = makes_right and _is_clean(cause, case)
+                unclean += makes_right and not is_clean
+                if not (is_clean and _is_right_at_other_sizes(cause, case)):
                     continue
                 is_right_at_all = _is_right_at(cause, case, _no_multiples(case))
                 if not is_right_at_all and (change.is_condition or only_at_multiples is not None):

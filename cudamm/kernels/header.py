@@ -296,9 +296,11 @@ def parse_method(
     if is_user_kernel:
         requires += launch_fields.equal_sizes(code, fields, arguments, declared.values())
     grid_of_gpu: tuple[Expression, ...] = ()
-    grid_at = ("", 0)
+    grid_at = block_at = ("", 0)
     if launch and worked_out and launch.fields.get("grid") == worked_out.fields.get("grid"):
         grid_of_gpu, grid_at = parse_list(worked_out.grid_of_gpu), _file_and_line(path, worked_out.grid_place)
+    if launch and worked_out and launch.fields.get("threads") == worked_out.fields.get("threads"):
+        block_at = _file_and_line(path, worked_out.block_place)
     expressions = (
         *grid_of_gpu,
         *parse_list(fields.get("threads", "")),
@@ -341,6 +343,7 @@ def parse_method(
         program_scale=worked_out.program_scale if worked_out else None,
         launched_at=_place_of_launch(path, worked_out),
         grid_at=grid_at,
+        block_at=block_at,
         type_conflict=_conflict_of(launch),
         wrong_dimension=wrong.text if wrong else "",
         wrong_dimension_of=wrong.matrices if wrong else "",

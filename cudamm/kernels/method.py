@@ -229,6 +229,7 @@ class Method:
         launched_at: the line of the host code that launches the kernel, with its file, which is empty for the
             method's own; the line of `type_conflict`, if it is another; line 0 if no launch was read.
         grid_at: the line of the grid's value, in the same way; line 0 if it has no line of its own.
+        block_at: that of the block's value.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type, a C that is not zero, or A and B in the wrong order; empty for none.
         wrong_dimension: which size the program takes from the wrong dimension of a tensor, with the cure; the
@@ -286,6 +287,7 @@ class Method:
     program_scale: tuple[float, float] | None = None
     launched_at: tuple[str, int] = ("", 0)
     grid_at: tuple[str, int] = ("", 0)
+    block_at: tuple[str, int] = ("", 0)
     type_conflict: str = ""
     wrong_dimension: str = ""
     wrong_dimension_of: str = ""
@@ -298,9 +300,10 @@ class Method:
     found_fields: tuple[tuple[str, str], ...] = ()
 
     def shown_at(self, mistake: str) -> tuple[str, int]:
-        """Return the place that shows a mistake of the launch: that of the grid's value, or the launch."""
-        is_of_grid = "the grid" in mistake and "the block" not in mistake
-        return self.grid_at if is_of_grid and self.grid_at[1] else self.launched_at
+        """Return the place of a mistake of the launch: the value of its grid or of its block, or itself."""
+        is_of_grid, is_of_block = "the grid" in mistake, "the block" in mistake
+        own = self.grid_at if is_of_grid else self.block_at
+        return own if is_of_grid != is_of_block and own[1] else self.launched_at
 
     def launch_place_of(self, mistake: str) -> str:
         """Return the same in brackets, as in ` (mm.cu:33)`; empty if it is not known."""

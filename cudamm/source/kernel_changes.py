@@ -1667,7 +1667,7 @@ class _Changes:
         if site.kind == "index" and site.array in self._pointers:
             for bound, missing in missing_bounds(site, self._sites, self._sizes):
                 new = f"{text_of(bound.node)} && {missing}"
-                change = self._change(bound, new, f"the condition lacks {missing}", 1)
+                change = self._change(bound, new, "", 2)
                 yield dataclasses.replace(change, mistake=f"the condition lacks {missing}")
 
     def _other_size_of_quotients(self) -> Iterator[KernelChange]:

@@ -83,6 +83,7 @@ class WorkedOutLaunch:
         line: number of the line that launches it, in the text with its headers; 0 if none does.
         place: the same line as the user knows it, such as `line 12 of mm.cuh`.
         grid_place: the line of the value of the grid's variable; empty if the launch has the grid itself.
+        block_place: that of the block's.
         is_product: False if the kernel computes something else, which `unknown` says.
         suggestion: arguments, threads and a grid that may fit the kernel.
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
@@ -128,6 +129,7 @@ class WorkedOutLaunch:
     named_arguments: frozenset[int] = frozenset()
     wrong_dimension: WrongDimension | None = None
     grid_place: str = ""
+    block_place: str = ""
     grid_of_gpu: str = ""
 
     @property
@@ -404,7 +406,8 @@ class _Launch:
             else (),
             conflict_place=place_of(shown) if shown else "",
             swapped=self._swapped_matrices(),
-            grid_place=self._grid_place(),
+            grid_place=self._place_of_extents(0),
+            block_place=self._place_of_extents(1),
             left_out=(*self.left_out, *self._offsets(), *self._other_kernels()) if is_product else (),
             named_arguments=frozenset(
                 place
@@ -1222,12 +1225,17 @@ class _Launch:
                 own = min(values)
                 yield f"{role} {'==' if own <= _LARGEST_FIXED and not is_checked else '<='} {own}"
 
-    def _grid_place(self) -> str:
-        """Return the line in which the variable of the grid gets its value; empty if there is no variable."""
+    def _place_of_extents(self, place: int) -> str:
+        """Return the line in which the variable of the grid, or of the block, gets its value; empty for none.
+
+        Args:
+            place: 0 for the grid, 1 for the block.
+        """
         passed = passed_by(self.function)
         if passed:
-            return re.sub(r"\d+", str(passed.grid_line), place_of(self.statement.node), count=1)
-        variable = text_of(self.statement.configuration[0]) if self.statement.configuration else ""
+            line = re.sub(r"\d+", str(passed.grid_line), place_of(self.statement.node), count=1)
+            return line if place == 0 else ""
+        variable = "".join(map(text_of, self.statement.configuration[place : place + 1]))
         value = self.function.values.get(variable)
         return place_of(value) if value is not None else ""
 

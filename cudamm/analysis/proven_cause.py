@@ -263,8 +263,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         if ragged is None:  # rows of whole vectors are required
             return _of_vectors(case, edge), None
         if is_right(ragged):
-            if _has_no_fault(ragged):
-                return None, None
+            if _has_no_fault(ragged):  # such as (K + TILE - 2) / TILE, which is wrong for one remainder alone
+                return None if is_right(case) else _of_text(case, _is_condition), None
             return _of_text(ragged, _is_zero) or _of_text(ragged, _is_condition), None
         cause = _of_launch(ragged, _rounded_up) or _of_text(ragged, _is_condition)
         cause = cause or _of_vectors(case, edge) or _of_launch(ragged, _more_blocks)

@@ -53,8 +53,11 @@ Cases = Sequence[tuple[Variant, Problem]]
 BASELINE = "naive"
 """Method with whose traffic every variant is compared."""
 
+WHOLE_WORK, MOST_WHOLE_BLOCKS = 2**22, 4096
+"""Multiply-adds and blocks of a product of which all blocks are traced: it takes a second or two more."""
+
 DEFAULT_BLOCKS = 8
-"""Number of blocks that are traced unless another is asked for."""
+"""Number of blocks that are traced unless another is asked for, or all blocks of a small product."""
 
 BEYOND = 2
 """Number of blocks that are traced of each class of blocks that store nothing."""
@@ -646,6 +649,12 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
     )
 
 
+def _most_blocks(settings: Settings, launch: Launch) -> int | None:
+    """Return the number of blocks to trace; None for all, as of a small product if none is asked for."""
+    is_small = launch.shape.work <= WHOLE_WORK and launch.blocks <= MOST_WHOLE_BLOCKS
+    return None if is_small and settings.blocks == DEFAULT_BLOCKS else settings.blocks
+
+
 def observed_classes(
     case: Case, launch: Launch, settings: Settings
 ) -> tuple[list[BlockClass], list[Observation], Extents]:
@@ -661,6 +670,7 @@ def observed_classes(
         KernelError, NoDeviceError: as for `observe`.
     """
     a, b = padded(launch, *case.problem.inputs)
+    limit = _most_blocks(settings, launch)
 
     def observed(blocks: Sequence[int]) -> Observation:
         observation = observe(
@@ -669,7 +679,7 @@ def observed_classes(
             a,
             b,
             blocks=blocks,
-            every_warp=settings.blocks is None,
+            every_warp=limit is None,
             timeout_s=settings.timeout_s,
         )
         if observation.ended:
@@ -681,14 +691,14 @@ def observed_classes(
         with contextlib.closing(_in_parallel(lambda c: observed(c.traced), classes)) as observations:
             return list(observations)
 
-    classes = block_classes(launch.grid, settings.blocks)
+    classes = block_classes(launch.grid, limit)
     observations = observed_all(classes)
     if settings.blocks is None or all(observation.storing for observation in observations):
         return classes, observations, launch.grid
     extents = storing_extents(launch.grid, lambda blocks: observed(blocks).storing)
     if extents == launch.grid:
         return classes, observations, launch.grid
-    by_storing = block_classes(launch.grid, settings.blocks, extents)
+    by_storing = block_classes(launch.grid, limit, extents)
     observations_by_storing = observed_all(by_storing)
     is_rectangle = all(
         len(observation.storing) == (len(block_class.traced) if block_class.stores else 0)

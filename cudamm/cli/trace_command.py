@@ -40,7 +40,7 @@ LARGEST_BLOCK = 2**31 - 1
 @option_group(
     "Tracing",
     option(
-        "--blocks", type=WholeNumber(1, LARGEST_BLOCK), metavar="N", show_default="8",
+        "--blocks", type=WholeNumber(1, LARGEST_BLOCK), metavar="N", show_default="8, all of a small product",
         help="Number of blocks to trace, at least one of each class. Counts are scaled up to the grid.",
     ),
     option("--all", "every", is_flag=True, help="Trace every block of the grid."),

@@ -120,7 +120,7 @@ class Selection:
                 if not (method.builtin or is_of_entry) and of_template.search(method.code):
                     raise UsageError(
                         f"{name} is a template parameter in {method.path}: name it with --entry, as in "
-                        f"“{_with_parameter(method, name)}”"
+                        f"{_with_parameter(method, name)}"
                     )
         return list(dict.fromkeys(methods))
 
@@ -232,13 +232,23 @@ class Selection:
         return given
 
 
+_EXTENTS: tuple[str, ...] = ("threads", "grid")
+
+
 def _with_parameter(method: Method, name: str) -> str:
     """Return the options that launch a kernel with the name of a template parameter in place of its value."""
-    fields = {"entry": f"{function_of(method.entry)}<{name}>"} | dict(method.found_fields)
-    value = template_values(method.code, fields["entry"]).get(name, "")
-    if value.isdigit():
-        fields = {key: re.sub(rf"(?<![\w.]){value}(?![\w.])", name, text) for key, text in fields.items()}
-    return as_options(fields)
+    values = template_values(method.code, method.entry) or {name: ""}
+    arguments = ", ".join(name if parameter == name else value for parameter, value in values.items())
+    fields = dict(method.found_fields) | {"entry": f"{function_of(method.entry)}<{arguments}>"}
+    others = {key: fields.pop(key) for key in _EXTENTS if key in fields}
+    numbers = [value for value in values.values() if value.isdigit()]
+    if not others or numbers != [values[name]]:  # which number is which is not known
+        now = f" instead of {as_options(others)}" if others else ""
+        return (
+            f"“{as_options(fields)}”, with --threads and --grid that have {name} where they depend on it{now}"
+        )
+    of_value = re.compile(rf"(?<![\w.]){values[name]}(?![\w.])")
+    return f"“{as_options(fields | {key: of_value.sub(name, text) for key, text in others.items()})}”"
 
 
 def _check_grid(method: Method, chosen: Mapping[str, Sequence[Value]]) -> None:

@@ -157,7 +157,10 @@ def _remarks(result: TraceResult) -> Iterator[str]:
             counts = sum(len(c.traced) for c in beyond), sum(c.blocks for c in beyond)
             parts.append(("blocks that store nothing", *counts))
         of = "; ".join(f"{name} {count:,} of {number:,}" for name, count, number in parts)
-        yield f"scaled from {traced} traced blocks to the grid's {blocks:,} ({of}); --all traces all blocks"
+        yield (
+            f"scaled from {traced} traced blocks to the grid's {blocks:,} ({of}): exact if all blocks of a "
+            "part access memory alike, else estimates; --all traces all blocks"
+        )
     warps, had = result.warps
     if warps < had:
         represent = "represents" if warps == 1 else "represent"

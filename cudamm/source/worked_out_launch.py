@@ -348,7 +348,7 @@ class _Launch:
         self.unknown = ""  # what is between `<<<` and `>>>`, in words
         self.cleared_by: Node | None = None  # the cudaMemset of C
         self.zeros_mistake = ""  # what is wrong with it
-        self.allocated_by: Node | None = None  # a cudaMalloc that gets a number of elements
+        self.sized_by: Node | None = None  # a cudaMalloc or cudaMemcpy that gets too few bytes
 
     def worked_out(self) -> WorkedOutLaunch:
         """Return the fields of a header, or what is unknown."""
@@ -380,8 +380,8 @@ class _Launch:
             return corrected
         exchanged = self._exchanged_grid(fields)
         conflict = self.zeros_mistake or exchanged or self._type_conflict()
-        conflict = conflict or (self._memory_in_elements() if "args" in fields else "")
-        shown = self.cleared_by if self.zeros_mistake else self.allocated_by
+        conflict = conflict or (self._memory_mistake() if "args" in fields else "")
+        shown = self.cleared_by if self.zeros_mistake else self.sized_by
         return WorkedOutLaunch(
             self.statement.kernel,
             fields,
@@ -724,31 +724,67 @@ class _Launch:
         cure = f"pass {whole[0]}, the number of bytes" if whole else "pass the number of all its bytes"
         return f"{call} only {share} of {pointer} to zero, and {self.kernel.name} adds to all of it; {cure}"
 
-    def _memory_in_elements(self) -> str:
-        """Return which cudaMalloc certainly gets a number of elements, and not of bytes, with the cure."""
+    def _memory_mistake(self) -> str:
+        """Return which cudaMalloc or cudaMemcpy certainly gets too few bytes for a matrix, with the cure.
+
+        If a call has the bytes of another matrix, that may be right, and the launch wrong. So it is a mistake
+        only if all other calls have those of their own.
+        """
+        short: list[tuple[Node, str]] = []
+        whole: list[tuple[str, str]] = []
         for parameter, letter in self.found.letters.items():
             declared = self.kernel.parameters[self.kernel.parameter_names.index(parameter)]
             c_type = re.sub("[2-4]$", "", text_of(declared.child_by_field_name("type")))
             c_type = self._template_arguments().get(c_type, c_type)
-            of_element = BYTES.get(c_type, 1)
-            pointer = first_name(self.found.passed(parameter))
-            for function, size in allocations(self.file, self.function, pointer):
-                call = size.parent.parent if size.parent else None
-                is_call = call is not None and text_of(call).startswith("cudaMalloc(")
-                shares = self._shares_of(letter, size, of_element) if is_call and of_element > 1 else []
-                if call is None or function != self.function or {*shares} != {Fraction(1, of_element)}:
-                    continue
-                self.allocated_by, written = call, text_of(size)
-                factor = f"({written})" if re.search(r"[-+]", written) else written
-                return (
-                    f"the call {' '.join(text_of(call).split())} allocates 1 byte for each element of "
-                    f"{pointer}; pass {factor} * sizeof({c_type}), the number of bytes"
-                )
-        return ""
+            pointer, of_element = first_name(self.found.passed(parameter)), BYTES.get(c_type, 0)
+            for call, verb, size in self._sized_calls(pointer, letter) if of_element else ():
+                shares = self._shares_of(letter, size, of_element)
+                here = f"the call {' '.join(text_of(call).split())} {verb}"
+                if verb == "allocates" and {*shares} == {Fraction(1, of_element)} and of_element > 1:
+                    self.sized_by, written = call, text_of(size)
+                    factor = f"({written})" if re.search(r"[-+]", written) else written
+                    return (
+                        f"{here} 1 byte for each element of {pointer}; pass {factor} * sizeof({c_type}), the "
+                        "number of bytes"
+                    )
+                share = min(shares[-1:] if self._program_size() else shares, default=Fraction(0))
+                if share == 1:
+                    whole.append((letter, verb))
+                else:
+                    names = self._size_names()
+                    rows, columns = (names.get(role, role) for role in DIMENSIONS[letter])
+                    why = (
+                        f"{here} {100 * float(share):.3g}% of {pointer}, which has {rows} x {columns} "
+                        f"elements; pass {rows} * {columns} * sizeof({c_type}), the number of bytes"
+                    )
+                    is_beyond = share > 1 and (letter, "allocates") in whole and verb == "copies"
+                    short.append((call, why if 0 < share < 1 or is_beyond else ""))
+        if len(short) != 1 or len(whole) < 2:
+            return ""
+        self.sized_by, mistake = short[0]
+        return mistake
+
+    def _sized_calls(self, pointer: str, letter: str) -> Iterator[tuple[Node, str, Node]]:
+        """Yield the calls at the launch that allocate or copy a matrix, each with a verb and the bytes."""
+        for function, size in allocations(self.file, self.function, pointer):
+            call = size.parent.parent if size.parent else None
+            if call is not None and function == self.function and text_of(call).startswith("cudaMalloc("):
+                yield call, "allocates", size
+        for call in all_of(self.function.node, "call_expression"):
+            given = call.child_by_field_name("arguments")
+            arguments = given.named_children if given else []
+            if text_of(call).startswith("cudaMemcpy(") and len(arguments) == 4:
+                ends = [first_name(argument) for argument in arguments[:2]]
+                if pointer == ends[letter == "C"] and not any(
+                    all_of(arguments[letter == "C"], "binary_expression")
+                ):
+                    yield call, "copies", arguments[2]
 
     def _shares_of(self, letter: str, size: Node | None, bytes_of_element: int) -> list[Fraction]:
         """Return how much of a matrix a number of bytes is, at several sizes; an empty list if not known."""
-        assumed = dict(self.assumed)
+        assumed, name = dict(self.assumed), text_of(size)
+        if name in self.function.types and name not in self.function.values:
+            return []  # its value is not read, such as `sizeof *C * M * N`
         try:
             number = replace(self.found.translation, has_bytes=True).of(size)
             text = self._text(number, "a number of bytes")
@@ -1328,6 +1364,8 @@ def _rows_of_vectors(code: str, sizes: Iterable[str]) -> Iterator[tuple[str, str
         while end < len(code) and (depth or code[end] not in ";,)]"):
             depth += (code[end] in "([") - (code[end] in ")]")
             end += 1
+        index = re.match(r"\)\s*\[[^;\]]*\]", code[end:])  # `((float4 *)B)[(k * N + col) / 4]`
+        end += index.end() if index and re.search(rf"/\s*{cast[1]}\b", index[0]) else 0
         for name in sizes:
             part = rf"{name}\s*/\s*{cast[1]}\b"  # `B4[k * (N / 4) + col]`, and `int rows = N / 4;` for it
             in_vectors = [rf"\(\s*{part}\s*\)", *re.findall(rf"\b(\w+)\s*=\s*{part}\s*[,;]", code)]

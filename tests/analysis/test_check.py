@@ -399,7 +399,7 @@ WAITING = """\
 // grid:    1
 __global__ void waiting(int M, int N, int K, const float *A, const float *B, float *C) {
 #ifdef CUDAMM_OBSERVED
-    for (volatile int i = 0; i < 1;) {}
+    for (volatile const float *a = A; *a == A[0];) {}
 #endif
     C[0] = A[0] * B[0];
 }

@@ -126,9 +126,15 @@ def test_requested_bytes_are_the_traffic_of_the_header(method, values):
 def test_the_counts_of_a_few_blocks_are_scaled_to_the_grid():
     """The last row and column of blocks reach past the edge of C."""
     every = traced("tiled-bounds", "88x104x24", BLOCK_SIZE=16)
-    few = traced("tiled-bounds", "88x104x24", BLOCK_SIZE=16, settings=Settings(blocks=8))
-    assert few.scaled and few.blocks == (8, 42) and not every.scaled and every.blocks == (42, 42)
+    few = traced("tiled-bounds", "88x104x24", BLOCK_SIZE=16, settings=Settings(blocks=7))
+    assert few.scaled and few.blocks == (7, 42) and not every.scaled and every.blocks == (42, 42)
     assert few.accesses == every.accesses
+
+
+def test_all_blocks_of_a_small_product_are_traced():
+    small = traced("naive", "48x40x24", settings=Settings(blocks=8))
+    large = traced("naive", "1024x512x16", settings=Settings(blocks=8))
+    assert not small.scaled and large.scaled and large.blocks[0] == 8
 
 
 def test_intensity_and_traffic_relative_to_naive_are_those_computed_by_hand():
@@ -292,7 +298,7 @@ def test_blocks_beyond_the_matrix_are_not_taken_for_blocks_that_compute(tmp_path
         f"// args: A, B, C, M, N, K\n// threads: 8, 8\n// grid: {grid}\n{GUARDED}", "utf-8"
     )
     few, every = (
-        traced(tmp_path / "guarded.cu", "44x70x9", settings=Settings(blocks=blocks)) for blocks in (8, None)
+        traced(tmp_path / "guarded.cu", "44x70x9", settings=Settings(blocks=blocks)) for blocks in (7, None)
     )
     assert few.blocks[0] < every.blocks[0] and few.accesses == every.accesses
 
@@ -456,9 +462,18 @@ def test_accesses_whose_sectors_vary_with_the_size_are_found():
 
 def test_atomics_are_counted_separately_from_stores(kernels):
     """Three layers of blocks add to each element of C."""
-    result = traced(kernels / "split_k.cu", "32x32x32", settings=Settings(blocks=8))
+    result = traced(kernels / "split_k.cu", "32x32x32", settings=Settings(blocks=9))
     summary = result.summary()
     assert summary["global_stores"]["requests"] == 0
     assert summary["global_atomics"]["bytes_requested"] == 4 * 32 * 32 * result.grid[2]
     assert result.scaled and result.grid == (4, 4, 3)
     assert [c.blocks for c in result.classes if c.name.endswith("of the last layer")] == [9, 3, 3, 1]
+
+
+def test_each_atomic_operation_is_counted_once_and_in_its_line(kernels):
+    """Blocks run side by side, and an addition that another block overtakes is tried again."""
+    for _ in range(3):
+        result = traced(kernels / "split_k.cu", "64x64x96")
+        atomics = [access for access in result.accesses if access.op == "atomic"]
+        assert len({access.line for access in atomics}) == len(atomics) == 1
+        assert atomics[0].threads == 64 * 64 * result.grid[2]

@@ -65,7 +65,11 @@ def test_help_lists_the_commands_under_four_titles(run):
             ["all]", "fmad", "0.5%", "2.0", "cold", "verify", "auto", "60.0", "table"],
         ),
         ("tune", ["Kernel", "Parameters", "Problem", "Search", "Store", "Device", "Output"], ["60s", "cold"]),
-        ("trace", ["Kernel", "Problem", "Tracing", "Drawing", "Output"], ["8]", "sm_90", "3]"]),
+        (
+            "trace",
+            ["Kernel", "Problem", "Tracing", "Drawing", "Output"],
+            ["8, all of a small product]", "sm_90", "3]"],
+        ),
         (
             "roofline",
             ["Kernel", "Problem", "Roofs", "Measuring", "Device", "Output"],

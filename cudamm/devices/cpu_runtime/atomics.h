@@ -2,7 +2,8 @@
 #pragma once
 #include "cuda_on_cpu.h"
 
-// Replaces `old` by `expression`, which may contain `old` and the arguments, and returns `old`.
+// Replaces `old` by `expression`, which may contain `old` and the arguments, and returns `old`. The exchange is weak
+// because observe.cpp counts all attempts of a weak one as one operation, which it is on a GPU.
 #define CUDAMM_ATOMIC(name, expression)                                                            \
     template <class T, class V>                                                                    \
     CUDAMM_IN_PLACE std::remove_cv_t<T> name(T* address, V given) {                                   \
@@ -10,7 +11,7 @@
         const std::remove_cv_t<T> value = (std::remove_cv_t<T>)given;                                    \
         __atomic_load(address, &old, __ATOMIC_RELAXED);                                            \
         do next = expression;                                                                      \
-        while (!__atomic_compare_exchange(address, &old, &next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)); \
+        while (!__atomic_compare_exchange(address, &old, &next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)); \
         return old;                                                                                \
     }
 #define CUDAMM_ATOMIC_SCOPES(name, expression)                                                     \

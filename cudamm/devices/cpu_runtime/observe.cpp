@@ -191,7 +191,6 @@ std::vector<Request> watched;
 std::map<std::tuple<const char*, unsigned, unsigned>, Fault> faults;
 std::map<std::tuple<const char*, unsigned, unsigned>, BadIndex> bad_indices;  // by file, line and column
 bool traps = false;
-unsigned last_pc = 0;  // the last access or basic block
 int report_file = -1;  // file descriptor
 
 // Passes through the banks of shared memory. Source: counts of Nsight Compute on an H200 (docs/trace.md). A request
@@ -223,6 +222,8 @@ struct Recorder {
     bool barrier_seen, left_out;
     unsigned warp_stride;  // one of so many warps is traced, if no thread waits for another
     unsigned long long calls;
+    unsigned last_pc = 0;  // the last access or basic block
+    bool tries_again = false;  // after a weak exchange that failed because another block was faster
     const char* gap = nullptr;  // start of a range of addresses without arrays, such as the threads' stacks
     size_t gap_bytes = 0;
     std::vector<uint3> blocks;  // by block number, from 1
@@ -981,7 +982,7 @@ void stopped(const char* kind, const char* address) {
     if (!recorder()) return;
     const bool is_own = address >= &__executable_start && address < &etext && !computes_for_warp();
     Event event = {};
-    event.pc = is_own ? address - &__executable_start + 1 : last_pc;
+    event.pc = is_own ? address - &__executable_start + 1 : recorder()->last_pc;
     const Thread self = recorder()->thread_info(place.thread);
     faults[{kind, event.pc, 0}] = {kind, event.pc, 0, load, load, 4, -1, 0, 1, self, self};
 }
@@ -1047,10 +1048,17 @@ struct Registration {
 inline void record(const void* address, unsigned size, Op op, const void* pc) {
     Recorder* const r = recorder();
     if (!r) return;
-    last_pc = (const char*)pc - &__executable_start;
+    r->last_pc = (const char*)pc - &__executable_start;
     if ((op == atomic || op == atomic_store) && checked) r->synchronise((const char*)address, true);
     if ((size_t)((const char*)address - r->gap) < r->gap_bytes) return;
-    r->access((const char*)address, size, op, last_pc);
+    r->access((const char*)address, size, op, r->last_pc);
+}
+
+// Records an attempt of atomicAdd() or the like, which is one operation on a GPU however often it is tried here.
+void record_attempt(const void* address, unsigned size, const void* pc) {
+    Recorder* const r = recorder();
+    if (!r || !r->tries_again) return record(address, size, atomic, pc);
+    if (checked) r->synchronise((const char*)address, true);
 }
 
 // Records one access if a GPU has accesses of that size, else an access for each word, as for float3.
@@ -1067,7 +1075,7 @@ inline void pass_block(const void* pc) {
     if (!r) return;
     PassedBlocks& path = r->passed[place.thread];
     const unsigned at = (const char*)pc - &__executable_start;
-    last_pc = at;
+    r->last_pc = at;
     ++r->calls;
     if (at < path.highest[0]) {
         if (at < path.highest[1]) path.highest[2] = std::max(path.highest[2], at);
@@ -1133,8 +1141,11 @@ using namespace cudamm;
         return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
     }                                                                                                            \
     int __tsan_atomic##bits##_compare_exchange_weak(volatile type* p, type* expected, type v, int, int) {        \
-        record((void*)p, sizeof v, atomic, HERE);                                                                \
-        return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
+        record_attempt((void*)p, sizeof v, HERE);                                                                \
+        const bool is_exchanged =                                                                                \
+            __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
+        if (recorder()) recorder()->tries_again = !is_exchanged;                                                 \
+        return is_exchanged;                                                                                     \
     }                                                                                                            \
     type __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type expected, type v, int, int) {         \
         record((void*)p, sizeof v, atomic, HERE);                                                                \

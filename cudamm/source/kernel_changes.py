@@ -1341,6 +1341,10 @@ class _Changes:
                     yield from self._step_of_grid(Site(step, update, "", "step"), start, axis)
             if step is not None and sign_of(update) == "+=" and text_of(step) in self._tiles:
                 yield self._change(Site(step, update, "", "step"), "1", "the loop has a wrong step", 2)
+            if step is not None and re.fullmatch(r"[2-9]|\d\d+", text_of(step)):
+                for number in (int(text_of(step)) // 2, int(text_of(step)) * 2):
+                    site = Site(step, update, "", "step")
+                    yield self._change(site, str(number), "the loop has a wrong step", 2)
 
     def _step_of_grid(self, site: Site, start: Node, axis: str) -> Iterator[KernelChange]:
         """Yield the step of a loop in which all blocks share the work, if another extent is its step."""

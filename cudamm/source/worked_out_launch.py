@@ -1193,7 +1193,7 @@ class _Launch:
         """Return the sizes that a caller or a user chooses, and whose edges the kernel checks: `row < M`.
 
         All sizes whose edges it checks if the program's own is no multiple where one of the extents, such as
-        `M // 16`, rounds it down.
+        `M // 16`, rounds it down, or if the grid rounds another size up, as in `N // 16, ceil(M / 16)`.
         """
         in_kernel, code = self.found.in_kernel, text_of(self.kernel.node)
         inside = r"(?:[^()]|\([^()]*\))*"
@@ -1203,6 +1203,12 @@ class _Launch:
         }
         sizes = {in_kernel.get(name, "") for name in checked} & self.found.roles.keys()
         own = {role: self.found.own_size(size) for size in sizes for role in self.found.roles[size]}
+        down, up = (
+            {step for extent in extents for _, step in of.findall(extent)}
+            for of, extents in ((_QUOTIENT, self.rounded_down), (_ROUNDED_UP, self.grid))
+        )
+        if down & up:
+            return set(own)
         for quotient in filter(None, map(_QUOTIENT.fullmatch, extents)):
             whole, step = (
                 own.get(quotient[1]),

@@ -233,12 +233,14 @@ def is_sized_at_launch(case: Planned) -> bool:
     """Return whether the same compiled kernel can be launched with every block size.
 
     This is false if BLOCK_SIZE, or another parameter or constant in the header's `threads`, is compiled into
-    the kernel, or if an extent of the block is a template argument too.
+    the kernel, if an extent of the block is a template argument too, or if the template arguments are numbers
+    and the kernel never asks for its number of threads.
     """
     variant, element = case.variant, case.problem.element
     names = {BLOCK_SIZE, *names_in_block(variant.method)}
     arguments = re.findall(r"\w+", variant.method.entry.partition("<")[2])  # `mm<8>` with blocks of 8 x 8
     is_argument = any(str(extent) in arguments for extent in variant.method.threads)
+    is_argument |= any(map(str.isdigit, arguments)) and "blockDim" not in variant.method.code
     return not (compiled_in(variant) or is_argument) and all(
         program(_with_param(variant, name, 1), element, True)
         == program(_with_param(variant, name, 2), element, True)

@@ -233,7 +233,9 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             if device_variables(source.text) and _is_right_at_first(whole):
                 return _kept_value(case), None
             of_usual = _of_text(whole, _is_in_bytes) or _of_coarse_grid(case, edge)
-            of_usual = of_usual or _of_launch(whole, _launch_changes) or _of_launch(whole, _fewer_threads)
+            of_usual = (
+                of_usual or _of_launch(whole, _launch_changes) or _of_launch(whole, _other_rows_of_threads)
+            )
             of_usual = of_usual or _of_declarations(whole, _loads_of_tiles(whole))
             types = changes_of_types(source.text, source.entry, whole.problem.element.c_name)
             of_usual = of_usual or _of_declarations(whole, types)
@@ -879,6 +881,7 @@ def _other_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     """Yield blocks with other numbers of threads in x and y."""
     bx, by, bz = launch.block
     shares = sorted(itertools.product(_SHARES, repeat=2), key=lambda pair: pair[0] != pair[1])
+    shares += [(bx, 1.0)] if by == 1 else []
     for x, y in dict.fromkeys((int(bx * share_x), int(by * share_y)) for share_x, share_y in shares):
         is_whole = x and y and max(x, bx) % min(x, bx) == max(y, by) % min(y, by) == 0
         if not is_whole or x * y * bz > MOST_THREADS or (x, y) == (bx, by) or (by == 1 and y > 1):
@@ -894,12 +897,14 @@ def _other_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         )  # fmt: skip
 
 
-def _fewer_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
-    """Yield blocks in one row with fewer threads, of which a kernel may have too many for its tiles."""
+def _other_rows_of_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield blocks in one row with fewer threads, and with the square of their number, for a square tile."""
     if launch.block[1:] == (1, 1):
         for cause in _other_threads(case, launch):
-            if cause.relaunched is not None and cause.relaunched(launch).block[0] < launch.block[0]:
-                yield cause
+            if cause.relaunched is not None:
+                threads = cause.relaunched(launch).block[0]
+                if threads < launch.block[0] or threads == launch.block[0] ** 2:
+                    yield cause
 
 
 _SHARES = (0.5, 0.25, 2, 4, 8, 0.125, 1)

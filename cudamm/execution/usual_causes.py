@@ -176,8 +176,11 @@ def unwritten_part(
             f"{OF_EACH}{row_tile} x {column_tile} elements of C only {row_part} x {column_part} are written, "
             f"with blocks of {_times(block)} threads"
         )
-        is_right = is_right_with(run.plan.grid[:2], larger)
-        return f"{part}, and the product is right with {_times(larger)}" if is_right else part
+        in_one_row = [(larger[0] * larger[1], 1)] if block[1] == 1 < larger[1] else []
+        for other in (larger, *in_one_row):
+            if is_right_with(run.plan.grid[:2], other):
+                return f"{part}, and the product is right with {_times(other)}"
+        return part
     return ""
 
 
@@ -222,12 +225,15 @@ def _uncovered(
                     f"{_times(swapped)}; swap them, or swap x and y in the kernel"
                 )
         turned = (block[1], block[0])
-        if block != turned and is_right_with(grid, turned):
+        needed = [-(-axes[axis][1] // edges[axis]) if axis in edges else grid[axis] for axis in (0, 1)]
+        # A number that is rounded down lacks one block, and a turned block may cover C by chance.
+        lacks_one = all(needed[axis] - grid[axis] == 1 for axis in edges)
+        is_exact = all(grid[axis] == -(-size // turned[axis]) for axis, (_, size) in axes.items())
+        if block != turned and (is_exact or not lacks_one) and is_right_with(grid, turned):
             return (
                 f"x and y of the block are swapped: {covers}, and the product is right with blocks of "
                 f"{_times(turned)} threads"
             )
-        needed = [-(-axes[axis][1] // edges[axis]) if axis in edges else grid[axis] for axis in (0, 1)]
         larger = needed[0], needed[1]
         is_right = is_right_with(larger, block)
         if is_right is None:

@@ -886,7 +886,9 @@ class LaunchRoles:
             for _, size in allocations(self.file, self.function, first_name(self.passed(parameter)))
             if layers.isalnum() and re.search(rf"\b{layers}\b", text_of(size))
         }
-        if layers.isidentifier() and allocated == {"C"}:
+        if layers.isidentifier() and allocated == {"C"} and self._moves_with_layer() > 1:
+            self.batches = {*self.batches, layers}
+        elif layers.isidentifier() and allocated == {"C"}:
             raise NoProduct(
                 f"{self.kernel.name} writes a partial matrix for each of “{layers}” blocks in z, "
                 "which another kernel adds"
@@ -895,6 +897,12 @@ class LaunchRoles:
         is_in_index = any(name.endswith("_z") for name in self._varying_in_result())
         if layers.isdigit() and layers != "1" and len(allocated) > 1 and is_in_index:
             self.counted_products = layers
+
+    def _moves_with_layer(self) -> int:
+        """Return how many pointers of the kernel move by whole matrices with blockIdx.z."""
+        code = text_of(self.kernel.node)
+        names = ["blockIdx\\.z", *re.findall(r"\b(\w+)\s*=\s*blockIdx\.z\s*[,;]", code)]
+        return len(re.findall(rf"\b(?:{'|'.join(names)})\s*\*\s*\(?\s*\w+\s*\*\s*\w+", code))
 
     @functools.cached_property
     def used_constants(self) -> frozenset[str]:
@@ -963,6 +971,8 @@ class LaunchRoles:
 
     def _evidence_of_kernel(self, sizes: Iterable[str]) -> dict[str, Counter[str]]:
         if not all(p.is_pointer for p in self.parameters if p.name in self.letters):
+            of_letters = {letter: name for name, letter in self.letters.items()}
+            self.columns = frozenset(x for x in "AB" if self._is_passed_transposed(of_letters[x]))
             return {}
         body = self.body(sizes)
         uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
@@ -1004,7 +1014,8 @@ class LaunchRoles:
             passed = {letter: first_name(self.passed(name)) for name, letter in self.letters.items()}
             at = self.statement.node
             by_column = reads_by_column(a, b, c)
-            self.columns = frozenset(x for x in by_column if self._is_stored_transposed(x)) | {
+            by_one = {"B"} if passed["A"] and passed["A"] == passed["B"] else set()  # A·Aᵀ reads its rows
+            self.columns = frozenset(x for x in by_column if x in by_one or self._is_stored_transposed(x)) | {
                 x for x in "AB" if is_transposed(self.file, self.function, passed[x], at)
             }
             if not by_column:

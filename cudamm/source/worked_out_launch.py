@@ -379,6 +379,9 @@ class _Launch:
         if corrected:
             return corrected
         exchanged = self._exchanged_grid(fields)
+        passed = {letter: text_of(self.found.passed(name)) for name, letter in self.found.letters.items()}
+        if "args" in fields and passed.get("A") and passed["A"] == passed.get("B"):
+            self.assumed["B"] = f"two matrices for {passed['A']}, which the program passes as A and as B"
         conflict = self.zeros_mistake or exchanged or self._type_conflict()
         conflict = conflict or (self._memory_mistake() if "args" in fields else "")
         shown = self.cleared_by if self.zeros_mistake else self.sized_by
@@ -1279,7 +1282,7 @@ class _Launch:
             return line if place == 0 else ""
         variable = "".join(map(text_of, self.statement.configuration[place : place + 1]))
         value = self.function.values.get(variable)
-        return place_of(value) if value is not None else ""
+        return place_of(value) if value is not None and value.type != "number_literal" else ""
 
     def _conditions_of_launch(self) -> Iterator[str]:
         """Yield conditions such as `M == N` and `N % 16 == 0` under which the program launches the kernel."""

@@ -33,7 +33,7 @@ from cudamm.source.host_values import DTYPES
 from cudamm.source.kernel_parameters import kernel_parameters, may_be_product
 from cudamm.source.launch_roles import NUMBER, LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
-from cudamm.source.parsed_source import all_of, device_variables, place_of, text_of
+from cudamm.source.parsed_source import all_of, device_variables, is_inside, place_of, text_of
 from cudamm.source.passed_arguments import OUT, mistake_of, passed_by, view_mistake
 from cudamm.source.program_values import (
     callers_of,
@@ -1282,7 +1282,9 @@ class _Launch:
             return line if place == 0 else ""
         variable = "".join(map(text_of, self.statement.configuration[place : place + 1]))
         value = self.function.values.get(variable)
-        return place_of(value) if value is not None and value.type != "number_literal" else ""
+        if value is None or value.type == "number_literal" or not is_inside(value, self.function.node):
+            return ""
+        return place_of(value)
 
     def _conditions_of_launch(self) -> Iterator[str]:
         """Yield conditions such as `M == N` and `N % 16 == 0` under which the program launches the kernel."""

@@ -754,8 +754,10 @@ def _distance(watched: WatchedLaunch, fault: Fault) -> str:
     if fault.offset_bytes < 0:
         before = -(fault.offset_bytes // shape.element_bytes)
         return f", {before:,} element{'s' * (before > 1)} before its start ({extents})"
+    first = fault.offset_bytes // shape.element_bytes
     last = (fault.offset_bytes + fault.size_bytes - 1) // shape.element_bytes
-    return f", element {last:,} counted from 0, past its end ({extents})"
+    which = f"element {last:,}" if first == last else f"elements {first:,} to {last:,}"
+    return f", {which} counted from 0, past its end ({extents})"
 
 
 def uninitialised(watched: WatchedLaunch, fault: Fault) -> Mistake:
@@ -1062,11 +1064,16 @@ def partial_warp(watched: WatchedLaunch) -> Mistake | None:
         return None
     block = " x ".join(map(str, watched.in_use(watched.launch.block)))
     line = _header_line(watched.program)
+    x, y, z = watched.launch.block
+    example = f"{threads + idle} threads" if y == z == 1 else ""
+    if x == y and z == 1:  # a square tile stays square: 8 x 8, 16 x 16, 24 x 24, 32 x 32
+        edge = -(-x // 8) * 8
+        example = f"{edge} x {edge}, with tiles of that size if the kernel has any"
     return watched.mistake(
         "partial-warp",
         f"a block of {block} has {threads} thread{'s' * (threads > 1)}, not a multiple of 32: {idle} of the "
         "32 lanes of its last warp do nothing",
-        f"use a multiple of 32 threads for each block, such as {threads + idle}",
+        "use a multiple of 32 threads for each block" + f", such as {example}" * bool(example),
         line,
     )
 

@@ -674,6 +674,7 @@ class _Changes:
         yield from self._other_variable(site)
         yield from self._with_whole_index(site)
         yield from self._with_missing_bound(site)
+        yield from self._with_missing_end(site)
         yield from self._other_order(site)
         yield from self._with_factor(site)
         yield from self._with_counter(site)
@@ -1673,6 +1674,22 @@ class _Changes:
                 new = f"{text_of(bound.node)} && {missing}"
                 change = self._change(bound, new, "", 2)
                 yield dataclasses.replace(change, mistake=f"the condition lacks {missing}")
+
+    def _with_missing_end(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `row >= M || col >= N` for `if (row >= M) return;`."""
+        kinds = ("binary_expression", "parenthesized_expression", "condition_clause")
+        around = next((node for node in ancestors(site.node) if node.type not in kinds), site.node)
+        body = around.child_by_field_name("consequence") if around.type == "if_statement" else None
+        leaves = body is not None and re.fullmatch(r"\{?\s*return\s*;\s*\}?", text_of(body))
+        if site.kind != "condition" or sign_of(site.node) not in (">=", ">") or not leaves:
+            return
+        used = self._used_by(site.node)
+        for name in self._indices_at(site):
+            for size in self._sizes if name in self._of_blocks - used else ():
+                missing = f"{name} >= {size}"
+                if size not in used and missing not in text_of(around):
+                    change = self._change(site, f"{text_of(site.node)} || {missing}", "", 2)
+                    yield dataclasses.replace(change, mistake=f"the condition lacks {missing}")
 
     def _other_size_of_quotients(self) -> Iterator[KernelChange]:
         """Yield `i / N` and `i % N` at once for `i / M` and `i % M`, also if N and M are quotients."""

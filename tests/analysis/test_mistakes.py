@@ -174,7 +174,7 @@ def test_a_race_on_c_is_no_second_error_beside_a_wrong_index_that_explains_it(ma
         ("B", "global", 4 * (7 * 6 + 8), 4, ["B[8][2]", "B has 7 x 6"]),
         ("C", "global", -8, 4, ["C[-2]", "2 elements before its start"]),
         ("As", "shared", 80, 4, ["As[4][0]", "As has 4 x 5"]),
-        ("A", "global", 136, 16, ["A[4][6] to A[5][2]", "element 37"]),
+        ("A", "global", 136, 16, ["A[4][6] to A[5][2]", "elements 34 to 37"]),
     ],
 )
 def test_an_access_out_of_bounds_is_reported_with_its_element(

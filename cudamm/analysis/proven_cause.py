@@ -242,7 +242,7 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             numbers = changes_of_numbers(source.text, fixed_extents(case.variant).values())
             of_usual = of_usual or _of_declarations(whole, numbers)
             of_usual = of_usual or _of_declarations(whole, changes_of_macros(source.text, source.entry))
-            whole = _with_fewer_blocks(whole)
+            whole = whole if of_usual else _with_fewer_blocks(whole)
             sums = changes_of_shared_sums(source.text, source.entry)
             of_usual = of_usual or _of_declarations(whole, sums)
             in_loops = changes_of_sums_in_loops(source.text, source.entry)

@@ -276,7 +276,8 @@ def trace(
         methods, params, fmad, seed, timeout_s, progress, header: as for `bench`.
         n, shape: as for `bench`; 1024 without both.
         dtype: as for `bench`.
-        blocks: number of blocks to trace, at least one of each class; None: all blocks.
+        blocks: number of blocks to trace, at least one of each class; all of a small product unless another
+            number is asked for; None: all blocks.
         arch: the architecture for which nvcc merges shared loads into wider ones; None: count shared loads as
             the source has them.
 

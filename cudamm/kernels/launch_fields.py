@@ -28,7 +28,10 @@ from cudamm.source.worked_out_launch import (
     worked_out_launches,
 )
 
-_LAUNCH = frozenset({"args", "threads", "grid"})
+EXTENTS = frozenset({"threads", "grid"})
+"""The fields that say how many threads a launch has."""
+
+_LAUNCH = EXTENTS | {"args"}
 """Fields without which no launch is complete."""
 
 _MOST_NAMED = 4
@@ -149,7 +152,7 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
     fields = {**(launch.fields if launch else {}), **saved.get(kernel, {})}
     if source != code and "entry" in fields:
         fields["entry"] = _with_numbers(fields["entry"], source, code)
-    others: dict[str, str] = {key: text for key, text in fields.items() if key in _EXTENTS - given.keys()}
+    others: dict[str, str] = {key: text for key, text in fields.items() if key in EXTENTS - given.keys()}
     if others and _has_other_numbers(given.get("entry", ""), fields.get("entry", ""), source):
         raise UsageError(
             f"{path}: the program launches {fields['entry']} with {as_options(others)}, which need not fit "
@@ -158,9 +161,6 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
     result = _found(path, kernel, fields, given, launch)
     remark = LaunchRemark((note + result.remark).removesuffix("; "))
     return replace(result, remark=remark, code=source)
-
-
-_EXTENTS = {"threads", "grid"}
 
 
 def _has_other_numbers(entry: str, launched: str, source: str) -> bool:

@@ -22,7 +22,7 @@ from cudamm.kernels.header import (
     parse_method,
     read_source,
 )
-from cudamm.kernels.launch_fields import as_options
+from cudamm.kernels.launch_fields import EXTENTS, as_options
 from cudamm.kernels.method import Method, Parameter, Value
 from cudamm.kernels.variant import Variant, check_count, count_variants, parse_values, variants
 from cudamm.source.c_text import function_of, kernels_in, without_comments
@@ -232,15 +232,12 @@ class Selection:
         return given
 
 
-_EXTENTS: tuple[str, ...] = ("threads", "grid")
-
-
 def _with_parameter(method: Method, name: str) -> str:
     """Return the options that launch a kernel with the name of a template parameter in place of its value."""
     values = template_values(method.code, method.entry) or {name: ""}
     arguments = ", ".join(name if parameter == name else value for parameter, value in values.items())
     fields = dict(method.found_fields) | {"entry": f"{function_of(method.entry)}<{arguments}>"}
-    others = {key: fields.pop(key) for key in _EXTENTS if key in fields}
+    others = {key: fields.pop(key) for key in sorted(EXTENTS & fields.keys(), reverse=True)}
     numbers = [value for value in values.values() if value.isdigit()]
     if not others or numbers != [values[name]]:  # which number is which is not known
         now = f" instead of {as_options(others)}" if others else ""

@@ -752,14 +752,7 @@ class _Changes:
             return
         declaration = text_of(node.parent).partition("=")[0] if is_declared else ""
         name = declared_name(target) if is_declared else text_of(target)
-        is_condition = sign_of(value) in (
-            "<",
-            "<=",
-            ">",
-            ">=",
-            "&&",
-            "||",
-        )  # bool inside = row < M && col < N
+        is_condition = sign_of(value) in _TRUTHS  # `bool inside = row < M && col < N`
         kept = re.search(r"\bconstexpr\b|\bstatic\b|__shared__|&", declaration)
         if is_condition or kept or _has_subscript(value):
             yield from self._sites_in(value)
@@ -1750,12 +1743,8 @@ class _Changes:
     def _with_counter(self, site: Site) -> Iterator[KernelChange]:
         """Yield `s[ty + 8 * j]` for `s[ty + 8]` in a loop that counts j."""
         for term in terms_of(site.node) if site.kind == "index" else ():
-            counters = (
-                counters_at(site.node)
-                if term.type == "number_literal" or text_of(term) in self._tiles
-                else []
-            )
-            for counter in counters:
+            is_step = term.type == "number_literal" or text_of(term) in self._tiles
+            for counter in counters_at(site.node) if is_step else ():
                 if counter not in self._used_by(site.whole):
                     mistake = f"the factor {counter} of {text_of(term)} is missing"
                     new = replaced(site.node, {term: f"{text_of(term)} * {counter}"})
@@ -2686,6 +2675,9 @@ def _outermost(node: Node) -> Node:
         node = node.parent
     return node
 
+
+_TRUTHS = ("<", "<=", ">", ">=", "&&", "||")
+"""Operators whose results are true or false."""
 
 _OF_AXIS = re.compile(r"\b(?:thread|block)Idx\.([xy])")
 """An index of a thread or a block, with its axis."""

@@ -972,7 +972,7 @@ class LaunchRoles:
     def _evidence_of_kernel(self, sizes: Iterable[str]) -> dict[str, Counter[str]]:
         if not all(p.is_pointer for p in self.parameters if p.name in self.letters):
             of_letters = {letter: name for name, letter in self.letters.items()}
-            self.columns = frozenset(x for x in "AB" if self._is_passed_transposed(of_letters[x]))
+            self.columns = frozenset(x for x in "AB" if self._is_called_transposed(of_letters[x]))
             return {}
         body = self.body(sizes)
         uses = {self.letters[name]: use for name, use in body.uses().items() if name in self.letters}
@@ -1060,10 +1060,15 @@ class LaunchRoles:
         long = r"(?i:transp|(?<!no)(?<!no_)trans$|col_?maj)"
         if any(re.search(rf"{long}|{short}", name) for name in names):
             return True
-        said = rf"\b(?:{letter}|{parameter})(?:\s*\^\s*\{{?T|(?: is)? (?:stored|passed|given) transposed)\b"
-        if any(re.search(said, comment) for comment in _COMMENT.findall(self.file.text)):
+        if self._is_called_transposed(parameter):
             return True
         return any(re.search("\\w_[tT]$|[a-z]T$", n) for n in (parameter, first_name(self.passed(parameter))))
+
+    def _is_called_transposed(self, parameter: str) -> bool:
+        """Return whether a comment says that a kernel gets A or B transposed."""
+        names = f"{self.letters[parameter]}|{parameter}"
+        said = rf"\b(?:{names})(?:\s*\^\s*\{{?T|(?: is)? (?:stored|passed|given) transposed)\b"
+        return any(re.search(said, comment) for comment in _COMMENT.findall(self.file.text))
 
     def _evidence_of_members(self) -> dict[str, Counter[str]]:
         """Return the evidence of structs, whose members are the rows and the columns of one matrix."""

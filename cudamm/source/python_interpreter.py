@@ -586,9 +586,8 @@ class Interpreter:
             return self._run(forward, replace(call, arguments=[Unknown("ctx"), *call.arguments]))
         kernel = called if isinstance(called, Kernel) else owner if isinstance(owner, Kernel) else None
         launch = launch_of(kernel, call, self.frames) if kernel and given is not None else None
-        if launch:
-            launch = launch.with_grid_of(self._line_of_grid(node))
         if kernel and launch:
+            launch = launch.with_grid_of(self._line_of_grid(node))
             of_call = self.launches.setdefault((node, str(kernel.module.text), kernel.name), [])
             if len(of_call) < MOST_LAUNCHES and launch not in of_call:
                 of_call.append(launch)

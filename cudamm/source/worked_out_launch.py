@@ -381,7 +381,9 @@ class _Launch:
         exchanged = self._exchanged_grid(fields)
         passed = {letter: text_of(self.found.passed(name)) for name, letter in self.found.letters.items()}
         if "args" in fields and passed.get("A") and passed["A"] == passed.get("B"):
-            self.assumed["B"] = f"two matrices for {passed['A']}, which the program passes as A and as B"
+            self.assumed["A and B"] = (
+                f"two matrices for {passed['A']}, which the program passes as A and as B"
+            )
         conflict = self.zeros_mistake or exchanged or self._type_conflict()
         conflict = conflict or (self._memory_mistake() if "args" in fields else "")
         shown = self.cleared_by if self.zeros_mistake else self.sized_by
@@ -777,10 +779,8 @@ class _Launch:
             given = call.child_by_field_name("arguments")
             arguments = given.named_children if given else []
             if text_of(call).startswith("cudaMemcpy(") and len(arguments) == 4:
-                ends = [first_name(argument) for argument in arguments[:2]]
-                if pointer == ends[letter == "C"] and not any(
-                    all_of(arguments[letter == "C"], "binary_expression")
-                ):
+                of_gpu = arguments[letter == "C"]  # the result is copied from there
+                if first_name(of_gpu) == pointer and not any(all_of(of_gpu, "binary_expression")):
                     yield call, "copies", arguments[2]
 
     def _shares_of(self, letter: str, size: Node | None, bytes_of_element: int) -> list[Fraction]:
@@ -1196,7 +1196,8 @@ class _Launch:
         """Return the sizes that a caller or a user chooses, and whose edges the kernel checks: `row < M`.
 
         All sizes whose edges it checks if the program's own is no multiple where one of the extents, such as
-        `M // 16`, rounds it down, or if the grid rounds another size up, as in `N // 16, ceil(M / 16)`.
+        `M // 16`, rounds it down, or if the grid rounds another size up for the same tile, as in
+        `N // 16, ceil(M / 16)`.
         """
         in_kernel, code = self.found.in_kernel, text_of(self.kernel.node)
         inside = r"(?:[^()]|\([^()]*\))*"

@@ -433,7 +433,7 @@ def test_the_counts_of_some_warps_are_scaled_to_the_block(monkeypatch):
     """A requested warp is watched even if another warp represents it in the counts."""
     monkeypatch.setattr("cudamm.devices.observe.MOST_CALLS", 50_000)
     every = traced("block-coarse", "64", BLOCK_SIZE=8)
-    settings = Settings(blocks=8, warp=1, steps=1)
+    settings = Settings(blocks=7, warp=1, steps=1)
     some = traced("block-coarse", "64", BLOCK_SIZE=8, settings=settings)
     assert every.warps == (2, 2) and some.warps == (1, 2) and some.scaled and not every.scaled
     assert some.accesses == every.accesses

@@ -255,6 +255,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             # Threads may write one element with one value.
             is_within = faults and all(f.space == "shared" or f.kind == "race" for f in faults)
             cause = _of_text(whole, _is_step_of_grid) if is_within else None
+            if cause is None and is_within:  # such threads may write what their neighbours write, in any order
+                cause = _of_launch(whole, _other_rows_of_threads)
             cause = cause or _of_text(whole, _is_condition) or _of_text(whole, _is_in_bytes)
             if cause is None and is_within:
                 cause = _of_launch(whole, _more_shared_memory) or _of_launch(whole, _blocks_of_used_axes)

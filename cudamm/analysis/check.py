@@ -258,7 +258,9 @@ def check_all(
             is_scaled = check.problem.scale != UNSCALED
             if hung is not None:
                 check.skipped = f"not run: it hung at {hung.size}"
-            elif is_scaled and any(c.errors for c in group if c.problem.scale == UNSCALED):
+            elif (
+                is_scaled and not check.errors and any(c.errors for c in group if c.problem.scale == UNSCALED)
+            ):
                 check.skipped = "not run with the program's alpha and beta: the kernel is wrong with 1 and 0"
             elif check.case is not None:
                 check.case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))

@@ -255,7 +255,7 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             # Threads may write one element with one value.
             is_within = faults and all(f.space == "shared" or f.kind == "race" for f in faults)
             cause = _of_text(whole, _is_step_of_grid) if is_within else None
-            if cause is None and is_within:  # such threads may write what their neighbours write, in any order
+            if cause is None and is_within:  # surplus threads may write what others write, in any order
                 cause = _of_launch(whole, _other_rows_of_threads)
             cause = cause or _of_text(whole, _is_condition) or _of_text(whole, _is_in_bytes)
             if cause is None and is_within:
@@ -277,7 +277,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         rests = changes_of_unrolled_loops(source.text, source.entry, sizes)
         clamped = changes_of_clamped_loads(source.text, source.entry, sizes)
         cause = cause or _of_declarations(ragged, itertools.chain(rests, clamped))
-        return cause or _without_last_tile(ragged, edge) or _without_any_check(ragged), edge
+        cause = cause or _without_last_tile(ragged, edge) or _without_any_check(ragged)
+        return cause or _of_text(ragged), edge
     except (KernelError, NoDeviceError):
         return None, None
     finally:

@@ -55,12 +55,29 @@ class Function:
     def types(self) -> dict[str, str]:
         """Return the declared types of parameters and variables, without `*`, by name."""
         found: dict[str, str] = {}
+        for node, declarator in self._declared:
+            found.setdefault(declared_name(declarator), text_of(node.child_by_field_name("type")))
+        return found
+
+    def is_pointer(self, name: str) -> bool | None:
+        """Return whether a parameter or variable is a pointer or an array; None if its scopes differ."""
+        found = set()
+        for _, declarator in self._declared:
+            if declared_name(declarator) == name:
+                bare = declarator
+                if declarator.type == "init_declarator":
+                    bare = declarator.child_by_field_name("declarator") or declarator
+                found.add(any(all_of(bare, "pointer_declarator", "array_declarator")))
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def _declared(self) -> Iterator[tuple[Node, Node]]:
+        """Yield each declaration of parameters and variables, with each declarator."""
         for node in all_of(
             self.node, "declaration", "parameter_declaration", "optional_parameter_declaration"
         ):
             for declarator in node.children_by_field_name("declarator"):
-                found.setdefault(declared_name(declarator), text_of(node.child_by_field_name("type")))
-        return found
+                yield node, declarator
 
     def has_extents(self, name: str) -> bool:
         """Return whether a variable is a dim3."""

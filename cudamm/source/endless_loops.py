@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from tree_sitter import Node
 
-from cudamm.source.changed_expression import sign_of
+from cudamm.source.changed_expression import ancestors, sign_of
 from cudamm.source.parsed_source import all_of, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.sums_in_loops import LOOPS
 
@@ -46,9 +48,14 @@ def _endless(loop: Node) -> tuple[str, str, str, int] | None:
     why = f"the loop in line {line} never ends: nothing in it changes what {shown} says"
     left = condition.child_by_field_name("left")
     counter = text_of(left) if left is not None and left.type == "identifier" else ""
+    cure = f"change {counter or ' or '.join(sorted(names))} in each step of the loop"
     if update is not None and text_of(update):
         why += f", and each step ends with {text_of(update)}"
-    return why, f"change {counter or ' or '.join(sorted(names))} in each step of the loop", file, line
+        if sign_of(update) == "=" and counter == text_of(update.child_by_field_name("left")):
+            why += f", which gives {counter} the same value each time"
+            value = text_of(update.child_by_field_name("right"))
+            cure = f"change {counter} in each step, such as {counter} += {value}"
+    return why, cure, file, line
 
 
 def _changed_in(loop: Node) -> set[str]:
@@ -60,7 +67,12 @@ def _changed_in(loop: Node) -> set[str]:
             continue
         if node.type == "pointer_expression" and not text_of(node).startswith("&"):
             continue
+        called = node.child_by_field_name("function")
+        if called is not None and called.type == "identifier" and not _may_change(text_of(called), loop):
+            continue
         target = node.child_by_field_name(_CHANGES[node.type])
+        while target is not None and target.type == "subscript_expression":  # changes no index
+            target = target.child_by_field_name("argument")
         names = {text_of(name) for name in all_of(target, "identifier")} if target else set()
         if node == update and sign_of(node) == "=":  # such as i = STEP, which gives i one value
             value = node.child_by_field_name("right")
@@ -69,3 +81,10 @@ def _changed_in(loop: Node) -> set[str]:
             names = names if body is None or used & (names | _changed_in(body)) else set()
         changed |= names
     return changed
+
+
+def _may_change(function: str, at: Node) -> bool:
+    """Return whether a function of the file, or a macro, may change its arguments; fmaf() does not."""
+    *_, file = ancestors(at)
+    defined = rf"\b{re.escape(function)}\s*\([^(){{}};]*&|#\s*define\s+{re.escape(function)}\b"
+    return re.search(defined, text_of(file)) is not None

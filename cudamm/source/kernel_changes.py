@@ -2120,7 +2120,10 @@ class _Changes:
                 products = []
             yield from ((product, not is_of_tile, 2 + is_of_tile) for product in products)
             yield counter, not (products or is_of_tile), 2 + is_of_tile
-        if is_of_tile:
+        threads = list(self._axes_of_threads_not_in(used, site))
+        if is_of_tile:  # each thread writes an element of its own, and may read those of its row or column
+            if _is_written(site.whole) or len(threads) == len(_AXES):
+                yield from ((name, False, 2) for name in threads)
             return
         blocks = [kind for kind in self._index_of["blockIdx"] if f"blockIdx.{kind}" not in used]
         if len(blocks) == len(_AXES) or _is_written(site.whole):
@@ -2133,16 +2136,20 @@ class _Changes:
                 (n.child_by_field_name("left") for n in stored if n.type == "assignment_expression"), None
             )
             of_target = list(map(text_of, all_of(target, "identifier", "field_expression"))) if target else []
-            for axis in _AXES:
-                names = self._index_of["threadIdx"][axis]
-                name = next((n for n in names[:-1] if self._is_visible(n, site.node)), names[-1])
-                if f"threadIdx.{axis}" not in used:
-                    yield name, False, 2
-                of_target = [each for each in of_target if each not in (*names, "threadIdx")]
+            yield from ((name, False, 2) for name in threads)
+            of_threads = {name for axis in _AXES for name in self._index_of["threadIdx"][axis]}
+            of_target = [each for each in of_target if each not in (*of_threads, "threadIdx")]
             of_target = [name for name in of_target if name in self._indices_at(site)]
             for name in dict.fromkeys((*of_target, *self._of_further_axes(site))):
                 if name not in used:
                     yield name, False, 2
+
+    def _axes_of_threads_not_in(self, used: Collection[str], site: Site) -> Iterator[str]:
+        """Yield the name at a site for each axis of the thread's index that is not among those used."""
+        for axis in _AXES:
+            names = self._index_of["threadIdx"][axis]
+            if f"threadIdx.{axis}" not in used:
+                yield next((n for n in names[:-1] if self._is_visible(n, site.node)), names[-1])
 
     def _of_further_axes(self, site: Site) -> list[str]:
         """Return the variables at a site that depend on an axis of threads or blocks on which it does not."""

@@ -66,6 +66,7 @@ SMALLEST_SIZE = 16
 _TRANSPOSED_TENSOR = re.compile(
     r"(?P<view>(?P<base>\w+)\.(?:t\(\)|mT\(\)|transpose\((?:0, ?1|1, ?0|-2, ?-1|-1, ?-2)\)))(?P<copy>\.\w+)?"
 )
+_TO_GPU, _FROM_GPU = "cudaMemcpyHostToDevice", "cudaMemcpyDeviceToHost"
 _WHOLE = re.compile(r"\b(int|unsigned|long|short|u?int\d+_t|size_t|ptrdiff_t)\b")
 
 _ARRAY_OF_SIZES = re.compile("shape|stride|dim|size", re.IGNORECASE)
@@ -108,7 +109,8 @@ class LaunchRoles:
         scratch: the pointers beside A, B and C, to which the kernel only writes.
         divisors: the 4 of `K / 4`, by the kernel's parameter that is a size divided by it.
         parts: the same by the host function's name, if its callers divide the size.
-        swapped: what is passed for A and for B, in the wrong order; empty if it is in the right one.
+        swapped: what is passed for two matrices, in the wrong order; empty if all are in the right one.
+        swapped_letters: which two these are, in the order of the parameters.
         partial: the size that a launch of some rows gets, by the kernel's parameter: `chunk` of `M / 4`.
         wholes: the same by the names of the whole matrices' sizes, which the kernel does not get: M.
         same_part: the same by other names for it in the grid, such as `most` of `min(most, M - first)`, and
@@ -132,6 +134,7 @@ class LaunchRoles:
         self.divisors: dict[str, str] = {}
         self.parts: dict[str, str] = {}
         self.swapped: tuple[str, ...] = ()  # two names
+        self.swapped_letters: tuple[str, ...] = ()
         self.partial: dict[str, str] = {}
         self.wholes: dict[str, str] = {}
         self.same_part: dict[str, str] = {}
@@ -155,7 +158,8 @@ class LaunchRoles:
         self._find_sizes()
         self._find_batches()
         if self.swapped:
-            other = {"A": "B", "B": "A"}
+            one, two = self.swapped_letters
+            other = {one: two, two: one}
             self.letters = {name: other.get(letter, letter) for name, letter in self.letters.items()}
             self.columns = frozenset(other.get(letter, letter) for letter in self.columns)
 
@@ -167,21 +171,47 @@ class LaunchRoles:
         """
         if len(self.letters) != 3 or not all(p.is_pointer for p in self._matrices):
             return
-        arguments = list(self.statement.arguments)
         inputs = [p.name for p in self._matrices if self.letters[p.name] != "C"]
         output = next(name for name, letter in self.letters.items() if letter == "C")
         if self.shapes.are_swapped(inputs, output) or self._is_product_in_other_order(inputs, output):
-            self.swapped = tuple(first_name(self.passed(name)) for name in inputs)
-            one, other = ([p.name for p in self.parameters].index(name) for name in inputs)
-            arguments[one], arguments[other] = arguments[other], arguments[one]
-            self.statement = replace(self.statement, arguments=tuple(arguments))
-            del self.shapes
-            self._find_matrices()
+            self._swap(inputs)
+        elif (other := self._copied_instead_of(output, inputs)) is not None:
+            self._swap([name for name in self.letters if name in (other, output)])
         if not self._are_named and all(map(self.shapes.is_written_as_read, self.letters)):
             first = self.shapes.first_factor(inputs, output)
             if first:
                 self._are_in_order = True
                 self.letters |= {name: "A" if name == first else "B" for name in inputs}
+
+    def _swap(self, parameters: Sequence[str]) -> None:
+        """Go on as if the launch passed two matrices in the other order."""
+        self.swapped = tuple(first_name(self.passed(name)) for name in parameters)
+        arguments = list(self.statement.arguments)
+        one, other = ([p.name for p in self.parameters].index(name) for name in parameters)
+        arguments[one], arguments[other] = arguments[other], arguments[one]
+        self.statement = replace(self.statement, arguments=tuple(arguments))
+        del self.shapes
+        self._find_matrices()
+        self.swapped_letters = tuple(self.letters[name] for name in parameters)
+
+    def _copied_instead_of(self, output: str, inputs: Sequence[str]) -> str | None:
+        """Return the input for which a C++ program passes the array that it copies back; None for none.
+
+        What it passes for the output it copies to the GPU only.
+        """
+        if [name for name in (output, *inputs) if self.raw_uses[name].is_written] != [output]:
+            return None
+        copies: dict[str, set[str]] = {}
+        for call in all_of(self.function.node, "call_expression"):
+            given = call.child_by_field_name("arguments")
+            arguments = given.named_children if given else []
+            if text_of(call).startswith("cudaMemcpy") and len(arguments) >= 4:
+                kind = text_of(arguments[3])
+                if kind in (_TO_GPU, _FROM_GPU):
+                    copies.setdefault(first_name(arguments[kind == _FROM_GPU]), set()).add(kind)
+        kinds = {name: copies.get(first_name(self.passed(name)), set()) for name in (output, *inputs)}
+        back = [name for name in inputs if _FROM_GPU in kinds[name]]
+        return back[0] if kinds[output] == {_TO_GPU} and len(back) == 1 else None
 
     def _is_product_in_other_order(self, inputs: Sequence[str], output: str) -> bool:
         """Return whether a Python program multiplies its square arrays in the other order than the kernel."""

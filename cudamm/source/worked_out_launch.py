@@ -98,7 +98,7 @@ class WorkedOutLaunch:
         conflict_place: the line of that, as `place`; empty for that of the launch.
         conflict_fields: the fields of a header, each of which replaces what is wrong.
         copies_back_only: whether a Python program passes C by PyCUDA's `Out`: C is not copied to the GPU.
-        swapped: why A and B are certainly passed in the wrong order; empty if they are not.
+        swapped: why two matrices are certainly passed in the wrong order; empty if they are not.
         left_out: parts of the launch that the fields do not have, such as offsets, each as a sentence.
         named_arguments: places of the arguments that have the names of their parameters.
         wrong_dimension: which size is taken from the wrong dimension of a tensor; the fields are those of the
@@ -137,6 +137,9 @@ class WorkedOutLaunch:
         """Return the key by which launches are sorted: those that can be read whole come first."""
         return bool(self.unknown), len(self.assumptions)
 
+
+_WHOLE_NUMBER = re.compile(r"(?:(?:int|unsigned|signed|long|short|u?int\d+_t|(?:std::)?size_t)\s*)+")
+"""A type of whole numbers."""
 
 _QUOTIENT = re.compile(r"\b([MNK]) // (\w+|\([^()]*\))")
 _QUOTIENT_OF_TILES = re.compile(r"\bceil\(([MNK]) / (\w+)\) // (\w+)")
@@ -424,26 +427,34 @@ class _Launch:
         )
 
     def _swapped_matrices(self) -> str:
-        """Return that A and B are swapped, with the shapes that say so; empty if they are not."""
+        """Return that two matrices are swapped, with what says so; empty if they are not."""
         if not self.found.swapped:
             return ""
+        one, other = self.found.swapped
+        letters = self.found.swapped_letters
+        swapped = f"{letters[0]} and {letters[1]} are swapped where the kernel is launched"
+        if "C" in letters:
+            result, copied = (one, other) if letters[0] == "C" else (other, one)
+            return (
+                f"{swapped}: {self.kernel.name} writes its product to {result}, and the program copies "
+                f"{copied} back; pass {other}, then {one}"
+            )
         inputs = [name for name, letter in self.found.letters.items() if letter != "C"]
         shapes = map(self.found.shapes.indexed, inputs)
         reads = [f"{name} as {each.rows} x {each.width}" for name, each in zip(inputs, shapes, strict=True)]
         is_known = not any("as  x" in each or each.endswith("x ") for each in reads)
-        one, other = self.found.swapped
         reason = f"the shapes of {one} and {other} fit in the other order alone"
         fits = self.found.shapes.fits
         if fits(*inputs) and fits(*inputs[::-1]):  # square arrays
             reason = f"the program itself multiplies {other} by {one}"
         elif is_known:
             reason = f"{self.kernel.name} reads {' and '.join(reads)} elements, and {reason}"
-        return f"A and B are swapped where the kernel is launched: {reason}; pass {other}, then {one}"
+        return f"{swapped}: {reason}; pass {other}, then {one}"
 
     def _type_conflict(self) -> str:
         """Return what a program passes that the kernel does not take, with the cure."""
         if self.function.name != LAUNCHER:
-            return self._viewed_tensor()  # a compiler has compared the types
+            return self._pointer_and_number() or self._viewed_tensor()
         given, letters, from_python = self.statement.arguments, self.found.letters, passed_by(self.function)
         if from_python is None:
             return ""
@@ -483,6 +494,34 @@ class _Launch:
         cures += [f"make {output[0] if inputs else 'it'} with dtype={wanted}"] if output else []
         of_type = f"{have} elements of the type {dtypes[passed]}, and {self.kernel.name} takes {takes}"
         return f"{of_type}: {', and '.join(cures)}"
+
+    def _pointer_and_number(self) -> str:
+        """Return which number a C++ program passes for a pointer, or the other way round; empty for none."""
+        for parameter, node in zip(self.found.parameters, self.statement.arguments, strict=False):
+            passed, declared = text_of(node), self.kernel.types.get(parameter.name, "")
+            is_number = not parameter.is_pointer and (parameter.is_real or _WHOLE_NUMBER.fullmatch(declared))
+            if parameter.is_pointer and self._is_number(node):
+                given, taken = "number", "pointer"
+            elif is_number and self.function.is_pointer(passed):
+                given, taken = "pointer", "number"
+            else:
+                continue
+            return (
+                f"the launch passes {passed}, a {given}, for {parameter.name} of {self.kernel.name}, a "
+                f"{taken}; pass the {taken} that belongs there"
+            )
+        return ""
+
+    def _is_number(self, node: Node) -> bool:
+        """Return whether an argument is certainly a number, and no null pointer."""
+        name = text_of(node)
+        if node.type == "number_literal":
+            return name != "0"
+        if name in self.function.types:
+            is_whole = _WHOLE_NUMBER.fullmatch(self.function.types[name]) is not None
+            return is_whole and self.function.is_pointer(name) is False
+        value = self.file.value_of(name)
+        return value is not None and value.type == "number_literal" and text_of(value) != "0"
 
     def _viewed_tensor(self) -> str:
         """Return which tensor a kernel gets that shares the memory of one that is not transposed."""

@@ -486,7 +486,10 @@ def _look_for_cause(
         elif cause is not None:
             is_cause_known = check.errors[:1] == explained
             beside = (m for m in check.errors if m.kind == "out-of-bounds" and m.array == cause.array)
-            seen = check.errors[0] if is_cause_known else next(beside, check.errors[0])
+            of_kind = (m for m in check.errors if m.kind == kind)
+            seen = (
+                check.errors[0] if is_cause_known else next(itertools.chain(beside, of_kind), check.errors[0])
+            )
             if is_cause_known and not cause.is_of_index:  # what the product suggested is not what is proven
                 seen = dataclasses.replace(seen, message=seen.message.removeprefix(f"{check.cause}; "))
                 is_cause_known = False

@@ -897,7 +897,7 @@ def crash(watched: WatchedLaunch, fault: Fault) -> Mistake:
 
 
 def wrong_result(watched: WatchedLaunch, reason: str) -> Mistake:
-    """Describe a wrong product in the words of verification, at the launch or the only store to C."""
+    """Describe a wrong product in the words of verification, at the launch or the access that it is about."""
     of_sum = re.search(rf"\(line (\d+) of {re.escape(watched.program.method.path.name)}", reason)
     if of_sum:
         return watched.mistake("wrong-result", reason, line=int(of_sum[1]), array="C")
@@ -909,8 +909,10 @@ def wrong_result(watched: WatchedLaunch, reason: str) -> Mistake:
     if line and OF_LAUNCH.match(reason):
         file, line = watched.program.method.shown_at(reason)
         return watched.mistake("wrong-result", reason, line=line, file=file, array="C")
-    stores = {(a.file, a.line) for a in watched.observation.accesses if a.array == "C" and a.op == "store"}
-    file, line = stores.pop() if len(stores) == 1 else ("", 0)
+    misread = re.match(r"(?:row and column of )?([AB]) (?:is read|are swapped)", reason)
+    array, op = (misread[1], "load") if misread else ("C", "store")
+    places = {(a.file, a.line) for a in watched.observation.accesses if a.array == array and a.op == op}
+    file, line = places.pop() if len(places) == 1 else ("", 0)
     return watched.mistake("wrong-result", reason, line=line, file=file, array="C")
 
 

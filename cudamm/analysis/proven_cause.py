@@ -499,7 +499,8 @@ def _of_launch(case: Case, changes: Callable[[Case, Launch], Iterator[ProvenCaus
             if not (trials.is_right(relaunched) and _is_clean(cause, case)):
                 continue
             if relaunched.arguments == launch.arguments or _is_right_at_other_sizes(cause, case):
-                file, line = case.variant.method.shown_at(cause.mistake)
+                at = (cause.file, cause.line)
+                file, line = at if cause.line else case.variant.method.shown_at(cause.mistake)
                 return dataclasses.replace(cause, file=file, line=line)
     return None
 
@@ -1057,9 +1058,11 @@ def _rounded_up(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             arguments[place] = value(rounded, given)
             return dataclasses.replace(given, arguments=tuple(arguments))
 
+        file, line = (dict(enumerate(variant.method.arguments_at))).get(place, ("", 0))
+        where = "" if line else " where the kernel is launched"
         yield ProvenCause(
-            f"{ENDS_TOO_EARLY} “{declared[place]}” is rounded down where the kernel is launched",
-            variant.rounded_up([quotient], "it"), relaunched=passed,
+            f"{ENDS_TOO_EARLY} “{declared[place]}” is rounded down{where}",
+            variant.rounded_up([quotient], "it"), "", file, line, relaunched=passed,
         )  # fmt: skip
     for slices in variant.method.grid[2:]:
         if not k.search(slices.text):

@@ -297,10 +297,13 @@ def parse_method(
         requires += launch_fields.equal_sizes(code, fields, arguments, declared.values())
     grid_of_gpu: tuple[Expression, ...] = ()
     grid_at = block_at = ("", 0)
+    arguments_at: list[tuple[str, int]] = []
     if launch and worked_out and launch.fields.get("grid") == worked_out.fields.get("grid"):
         grid_of_gpu, grid_at = parse_list(worked_out.grid_of_gpu), _file_and_line(path, worked_out.grid_place)
     if launch and worked_out and launch.fields.get("threads") == worked_out.fields.get("threads"):
         block_at = _file_and_line(path, worked_out.block_place)
+    if launch and worked_out and launch.fields.get("args") == worked_out.fields.get("args"):
+        arguments_at = [_file_and_line(path, place) for place in worked_out.argument_places]
     expressions = (
         *grid_of_gpu,
         *parse_list(fields.get("threads", "")),
@@ -344,6 +347,7 @@ def parse_method(
         launched_at=_place_of_launch(path, worked_out),
         grid_at=grid_at,
         block_at=block_at,
+        arguments_at=tuple(arguments_at),
         type_conflict=_conflict_of(launch),
         wrong_dimension=wrong.text if wrong else "",
         wrong_dimension_of=wrong.matrices if wrong else "",

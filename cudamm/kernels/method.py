@@ -230,6 +230,7 @@ class Method:
             method's own; the line of `type_conflict`, if it is another; line 0 if no launch was read.
         grid_at: the line of the grid's value, in the same way; line 0 if it has no line of its own.
         block_at: that of the block's value.
+        arguments_at: those of the values of the kernel's arguments, in order; empty if the user gives them.
         type_conflict: what the program certainly passes in a way that the kernel does not take, such as
             elements of another type, a C that is not zero, or A and B in the wrong order; empty for none.
         wrong_dimension: which size the program takes from the wrong dimension of a tensor, with the cure; the
@@ -288,6 +289,7 @@ class Method:
     launched_at: tuple[str, int] = ("", 0)
     grid_at: tuple[str, int] = ("", 0)
     block_at: tuple[str, int] = ("", 0)
+    arguments_at: tuple[tuple[str, int], ...] = ()
     type_conflict: str = ""
     wrong_dimension: str = ""
     wrong_dimension_of: str = ""

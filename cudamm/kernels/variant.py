@@ -189,7 +189,7 @@ class Variant:
             return text
 
         for size, tile, *_ in found:  # a block more for a part of a vector would access what is beside it
-            if tile.isdigit() and re.search(rf"\b[a-z_]+{tile}\b", without_comments(self.method.code)):
+            if tile.isdigit() and re.search(rf"{_OF_VECTOR}{tile}\b", without_comments(self.method.code)):
                 text = (
                     f"{size} has to be a multiple of {tile}, the elements of a vector: pad the matrices, or "
                 )
@@ -235,6 +235,9 @@ class Variant:
 
 EMPTY_GRID = "cannot be launched: the grid is"
 """How the reason of a launch begins whose grid has no blocks at a size."""
+
+_OF_VECTOR = r"(?:char|short|int|long|float|double|half|bfloat16)"
+"""How the name of a type of vectors begins, such as float4."""
 
 _SIZES = r"[MNK](?: \* [MNK])*"
 """A size, or a product of sizes."""

@@ -25,8 +25,15 @@ from cudamm.source.c_definitions import (
     source_file,
     without_casts,
 )
-from cudamm.source.expression import evaluated, parse
-from cudamm.source.parsed_source import all_of, declared_name, is_inside, parsed_expression, text_of
+from cudamm.source.expression import evaluated, parse, split_at_commas
+from cudamm.source.parsed_source import (
+    all_of,
+    ancestors,
+    declared_name,
+    is_inside,
+    parsed_expression,
+    text_of,
+)
 
 MOST_LEVELS = 60
 """Nesting of expressions, and of names that stand for others, that is followed."""
@@ -57,6 +64,9 @@ _REAL = frozenset({"float", "double"})
 
 BYTES = {"char": 1, "half": 2, "__half": 2, "__nv_bfloat16": 2, "short": 2, "int": 4, "float": 4, "double": 8}
 """Size of each type of elements, in bytes."""
+
+_OF_TEMPLATE = re.compile(r"<[^<>]*>")
+"""Template arguments."""
 
 _IS_SAME = re.compile(
     r"(?:std\s*::\s*)?is_same(?:_v)?\s*<\s*(\w+)\s*,\s*(\w+)\s*>\s*(?:::\s*value|\(\s*\)|\{\s*\})?"
@@ -357,7 +367,7 @@ class Translation:
         if function is None or given is None:
             return None
         name = text_of(function).removeprefix("::").removeprefix("std::")
-        parameters, body = self._short_function(name.partition("<")[0].rpartition("::")[2])
+        parameters, body = self._short_function(_OF_TEMPLATE.sub("", name).rpartition("::")[2])
         is_size = function.type == "field_expression" and name.endswith(".size")
         if is_size and self.function and not given.named_child_count:
             # Of a std::vector, which is declared with its number of elements, and perhaps with their value.
@@ -383,7 +393,23 @@ class Translation:
             return Number(f"ceil({joined})")
         if body is None or len(parameters) != len(numbers):
             return None
-        return replace(self, function=None, bound=dict(zip(parameters, numbers, strict=True)))._result(body)
+        bound = dict(zip(parameters, numbers, strict=True)) | self._template_numbers(name, body)
+        return replace(self, function=None, bound=bound)._result(body)
+
+    def _template_numbers(self, called: str, body: Node) -> dict[str, Number]:
+        """Return the numbers among the template arguments of a call such as `Tiles<16>::of(n)`, by name."""
+        templates = [node for node in ancestors(body) if node.type == "template_declaration"]
+        lists = [split_at_commas(found[1:-1]) for found in _OF_TEMPLATE.findall(called)]
+        bound: dict[str, Number] = {}
+        for template, given in zip(templates, reversed(lists), strict=False):
+            parameters = template.child_by_field_name("parameters")
+            for parameter, argument in zip(
+                parameters.named_children if parameters else (), given, strict=False
+            ):
+                number = self.of(parsed_expression(argument))
+                if number is not None:
+                    bound[declared_name(parameter.child_by_field_name("declarator"))] = number
+        return bound
 
     def _result(self, body: Node) -> Number | None:
         """Return the result of `a / b`, `{ return a / b; }` and `{ if (a % b) return …; return …; }`."""
@@ -504,6 +530,10 @@ def _choice(condition: Number | None, then: Number | None, other: Number | None)
         opposite = f"({of_type[1]} {_OPPOSITE[of_type[2]]} {of_type[3]})"
         text = f"({then.text} * {test} + {other.text} * {opposite})"
         return Number(text, then.is_whole and other.is_whole)
+    for sign, name in (("<", "min"), (">", "max")):
+        if test in (f"({then.text} {sign} {other.text})", f"({then.text} {sign}= {other.text})"):
+            joined = ", ".join(_without_brackets(number.text) for number in (then, other))
+            return Number(f"{name}({joined})", then.is_whole and other.is_whole)
     return Number(
         f"(({test} != 0) * {then.text} + ({test} == 0) * {other.text})", then.is_whole and other.is_whole
     )

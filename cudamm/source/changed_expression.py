@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -75,13 +75,6 @@ def counters_at(node: Node) -> list[str]:
 def sign_of(node: Node) -> str:
     """Return the operator of an expression."""
     return text_of(node.child_by_field_name("operator"))
-
-
-def ancestors(node: Node) -> Iterator[Node]:
-    """Yield what is around a node, the innermost first."""
-    while node.parent is not None:
-        node = node.parent
-        yield node
 
 
 def terms_of(node: Node) -> list[Node]:

@@ -6,8 +6,8 @@ import re
 
 from tree_sitter import Node
 
-from cudamm.source.changed_expression import ancestors, sign_of
-from cudamm.source.parsed_source import all_of, file_and_line_of, is_inside, parsed, text_of
+from cudamm.source.changed_expression import sign_of
+from cudamm.source.parsed_source import all_of, ancestors, file_and_line_of, is_inside, parsed, text_of
 from cudamm.source.sums_in_loops import LOOPS
 
 _LEAVES = ("break_statement", "return_statement", "goto_statement")

@@ -21,7 +21,6 @@ from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_i
 from cudamm.source.changed_expression import (
     KernelChange,
     Site,
-    ancestors,
     counters_at,
     grouped,
     replaced,
@@ -39,7 +38,15 @@ from cudamm.source.missing_terms import (
     parts_of_index,
     with_parentheses,
 )
-from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, is_inside, parsed, text_of
+from cudamm.source.parsed_source import (
+    all_of,
+    ancestors,
+    declared_name,
+    file_and_line_of,
+    is_inside,
+    parsed,
+    text_of,
+)
 from cudamm.source.program_values import template_parameters
 from cudamm.source.register_tile_changes import exchanged_counters, factors_of, other_orders_of_elements
 from cudamm.source.sums_in_loops import LOOPS, is_zero, sums_before_loops

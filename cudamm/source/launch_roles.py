@@ -1090,14 +1090,20 @@ class LaunchRoles:
         long = r"(?i:transp|(?<!no)(?<!no_)trans$|col_?maj)"
         if any(re.search(rf"{long}|{short}", name) for name in names):
             return True
+        given = (self.statement.template_arguments or "").replace(" ", "").split(",")
+        flags = zip(template_parameters(self.kernel), given, strict=False)
+        if any(re.search(rf"(?i:trans\w*?_?{letter}$)", name) for name, value in flags if value == "true"):
+            return True
         if self._is_called_transposed(parameter):
             return True
         return any(re.search("\\w_[tT]$|[a-z]T$", n) for n in (parameter, first_name(self.passed(parameter))))
 
     def _is_called_transposed(self, parameter: str) -> bool:
         """Return whether a comment says that a kernel gets A or B transposed."""
-        names = f"{self.letters[parameter]}|{parameter}"
-        said = rf"\b(?:{names})(?:\s*\^\s*\{{?T|(?: is)? (?:stored|passed|given) transposed)\b"
+        passed = re.escape(first_name(self.passed(parameter)))
+        names = f"{self.letters[parameter]}|{parameter}|{passed}"
+        words = rf"\b(?:{names})(?:\s*\^\s*\{{?T|(?: is)? (?:stored|passed|given) transposed)\b"
+        said = rf"{words}|\btranspose\((?:{names})\)"
         return any(re.search(said, comment) for comment in _COMMENT.findall(self.file.text))
 
     def _evidence_of_members(self) -> dict[str, Counter[str]]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from cudamm.source.changed_expression import KernelChange, Site, ancestors, replaced, sign_of, terms_of
-from cudamm.source.parsed_source import all_of, declared_name, is_inside, text_of
+from cudamm.source.changed_expression import KernelChange, Site, replaced, sign_of, terms_of
+from cudamm.source.parsed_source import all_of, ancestors, declared_name, is_inside, text_of
 
 _SUMS = ("identifier", "number_literal", "field_expression", "parenthesized_expression", "binary_expression")
 """Types of expressions to which a term can be added."""

@@ -55,6 +55,13 @@ def all_of(node: Node, *types: str) -> Iterator[Node]:
         unread += reversed(found.children)
 
 
+def ancestors(node: Node) -> Iterator[Node]:
+    """Yield what is around a node, the innermost first."""
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
 def line_of(node: Node) -> int:
     """Return the number of the line in which a node begins, from 1."""
     return node.start_point[0] + 1

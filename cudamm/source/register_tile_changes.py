@@ -12,7 +12,6 @@ from tree_sitter import Node
 from cudamm.source.changed_expression import (
     KernelChange,
     Site,
-    ancestors,
     counters_at,
     edits_within,
     grouped,
@@ -20,7 +19,7 @@ from cudamm.source.changed_expression import (
     sign_of,
     terms_of,
 )
-from cudamm.source.parsed_source import all_of, file_and_line_of, text_of
+from cudamm.source.parsed_source import all_of, ancestors, file_and_line_of, text_of
 
 TWO_PLACES = "the kernel places a thread's elements in two ways"
 """Beginning of the mistake of a thread whose j-th element is at `tx * 4 + j`, and at `tx + j * 16`."""

@@ -47,6 +47,11 @@ _BY_TYPE = re.compile(r"\((\w+ \* \(sizeof\(element\) \S+ \d\) \+ \w+ \* \(sizeo
 """A number that depends on the size of the elements, as `c_numbers.py` writes it."""
 
 
+_ROUNDED_UP = re.compile(r"\(\(\((\w+|\(\w+ // \w+\)) \+ (\w+)\) - 1\) // \2\)")
+_ROUNDED_UP_BY_NUMBER = re.compile(r"\(\((\w+) \+ (\d+)\) // (\d+)\)")
+"""Quotients that are rounded up, within a longer expression."""
+
+
 def simplified(text: str, numbers: Mapping[str, int]) -> str:
     """Return a shorter expression: `ceil(N / 16)` for `(((N + 16) - 1) // 16)`.
 
@@ -84,6 +89,10 @@ def simplified(text: str, numbers: Mapping[str, int]) -> str:
     for candidate in simple:
         if values_for(candidate, tried) == wanted:
             return candidate
+    text = _ROUNDED_UP.sub(r"ceil(\1 / \2)", text)
+    text = _ROUNDED_UP_BY_NUMBER.sub(
+        lambda q: f"ceil({q[1]} / {q[3]})" if int(q[2]) == int(q[3]) - 1 else q[0], text
+    )
     return text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
 
 

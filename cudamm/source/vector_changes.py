@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
-from cudamm.source.changed_expression import KernelChange, Site, ancestors, edits_within, replaced
-from cudamm.source.parsed_source import all_of, file_and_line_of, is_inside, text_of
+from cudamm.source.changed_expression import KernelChange, Site, edits_within, replaced
+from cudamm.source.parsed_source import all_of, ancestors, file_and_line_of, is_inside, text_of
 
 _MEMBERS = ("x", "y", "z", "w")
 """Names of the members of a vector."""

@@ -35,6 +35,7 @@ from cudamm.source.launch_roles import NUMBER, LaunchRoles, NoProduct, UnknownLa
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
 from cudamm.source.parsed_source import all_of, device_variables, is_inside, place_of, text_of
 from cudamm.source.passed_arguments import OUT, mistake_of, passed_by, view_mistake
+from cudamm.source.preprocessed import preprocessed
 from cudamm.source.program_values import (
     callers_of,
     class_argument,
@@ -49,6 +50,7 @@ from cudamm.source.program_values import (
 )
 from cudamm.source.seen_from import seen_from
 from cudamm.source.simplified_expression import ROLES, bracketed, simplified, values_for
+from cudamm.source.template_branches import without_other_branches
 from cudamm.source.tensor_dimensions import WrongDimension, wrong_dimension
 
 _USUAL_BLOCK_EDGE = 16
@@ -84,6 +86,7 @@ class WorkedOutLaunch:
         place: the same line as the user knows it, such as `line 12 of mm.cuh`.
         grid_place: the line of the value of the grid's variable; empty if the launch has the grid itself.
         block_place: that of the block's.
+        argument_places: those of the kernel's arguments, in order.
         is_product: False if the kernel computes something else, which `unknown` says.
         suggestion: arguments, threads and a grid that may fit the kernel.
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
@@ -130,6 +133,7 @@ class WorkedOutLaunch:
     wrong_dimension: WrongDimension | None = None
     grid_place: str = ""
     block_place: str = ""
+    argument_places: tuple[str, ...] = ()
     grid_of_gpu: str = ""
 
     @property
@@ -190,7 +194,7 @@ def worked_out_launches(
             entries = _Launch(file, statement, kernel).entries()
             instances.setdefault(statement.kernel, {}).update(dict.fromkeys(entries))
         if known is None or (any(doubts(known)) and len(of_kernel) <= _MOST_WAYS):
-            launch = _Launch(file, statement, kernel).worked_out()
+            launch = _instance(file, statement, kernel).worked_out()
             if known is None or doubts(launch) < doubts(known):
                 found[statement.kernel] = launch
     with_others = (
@@ -202,6 +206,25 @@ def worked_out_launches(
         for name, launch in found.items()
     )
     return tuple(sorted(with_others, key=lambda launch: launch.line))
+
+
+def _instance(file: SourceFile, statement: LaunchStatement, kernel: Function) -> _Launch:
+    """Return a launch of a kernel without the branches that its template arguments leave out."""
+    launch = _Launch(file, statement, kernel)
+    whole = preprocessed(file.text)
+    text = without_other_branches(whole, kernel.name, launch.template_arguments())
+    if text == whole:
+        return launch
+    shorter = replace(source_file(text), text=file.text)
+    found = _kernel_named(shorter, kernel.name)
+    same = (
+        each
+        for each in launches(shorter)
+        if (each.node.start_byte, each.kernel, each.template_arguments)
+        == (statement.node.start_byte, statement.kernel, statement.template_arguments)
+    )
+    again = next(same, None)
+    return launch if found is None or again is None else _Launch(shorter, again, found)
 
 
 def _way(file: SourceFile, statement: LaunchStatement) -> tuple[str, ...]:
@@ -416,6 +439,7 @@ class _Launch:
             swapped=self._swapped_matrices(),
             grid_place=self._place_of_extents(0),
             block_place=self._place_of_extents(1),
+            argument_places=tuple(map(self._place_of_value, self.statement.arguments)),
             left_out=(*self.left_out, *self._offsets(), *self._other_kernels()) if is_product else (),
             named_arguments=frozenset(
                 place
@@ -679,7 +703,7 @@ class _Launch:
         arrays = all_of(self.kernel.node, "array_declarator")
         words = (re.findall(r"\w+", text_of(node.child_by_field_name("size"))) for node in arrays)
         values = constant_values(self.file) | {str(edge): edge for edge in _BLOCK_EDGES}
-        given = self._template_arguments()
+        given = self.template_arguments()
         words = ([given.get(word, word) for word in of_array] for of_array in words)
         known = (word for of_array in words for word in of_array if values.get(word) in _BLOCK_EDGES)
         return next(known, str(_USUAL_BLOCK_EDGE))
@@ -740,7 +764,7 @@ class _Launch:
         parameter = next(p for p in self.found.parameters if self.found.letters.get(p.name) == "C")
         declared = self.kernel.parameters[self.found.parameters.index(parameter)].child_by_field_name("type")
         c_type = re.sub("[2-4]$", "", text_of(declared))
-        c_type = self._template_arguments().get(c_type, c_type)
+        c_type = self.template_arguments().get(c_type, c_type)
         stores = rf"\b{parameter.name}\s*\[[^;=]*\]\s*=(?!=)"
         pointer = first_name(self.found.passed(parameter.name))
         self.cleared_by = cleared_by(self.function, pointer, self.statement.node)
@@ -779,7 +803,7 @@ class _Launch:
         for parameter, letter in self.found.letters.items():
             declared = self.kernel.parameters[self.kernel.parameter_names.index(parameter)]
             c_type = re.sub("[2-4]$", "", text_of(declared.child_by_field_name("type")))
-            c_type = self._template_arguments().get(c_type, c_type)
+            c_type = self.template_arguments().get(c_type, c_type)
             pointer, of_element = first_name(self.found.passed(parameter)), BYTES.get(c_type, 0)
             for call, verb, size in self._sized_calls(pointer, letter) if of_element else ():
                 shares = self._shares_of(letter, size, of_element)
@@ -988,7 +1012,7 @@ class _Launch:
             return self.kernel.name
         return f"{self.statement.kernel}<{arguments}>"
 
-    def _template_arguments(self) -> dict[str, str]:
+    def template_arguments(self) -> dict[str, str]:
         """Return the template arguments of the kernel that are one word, by their parameters."""
         given = [part.strip() for part in self._entry().partition("<")[2].removesuffix(">").split(",")]
         pairs = zip(template_parameters(self.kernel), given, strict=False)
@@ -1320,8 +1344,11 @@ class _Launch:
         if passed:
             line = re.sub(r"\d+", str(passed.grid_line), place_of(self.statement.node), count=1)
             return line if place == 0 else ""
-        variable = "".join(map(text_of, self.statement.configuration[place : place + 1]))
-        value = self.function.values.get(variable)
+        return "".join(map(self._place_of_value, self.statement.configuration[place : place + 1]))
+
+    def _place_of_value(self, variable: Node) -> str:
+        """Return the line in which a variable gets its value, if it is computed; empty for none."""
+        value = self.function.values.get(text_of(variable))
         if value is None or value.type == "number_literal" or not is_inside(value, self.function.node):
             return ""
         return place_of(value)
@@ -1372,7 +1399,7 @@ class _Launch:
             if own and own % int(width) == 0 and self.found.in_kernel[name] in self.found.roles:
                 yield self.found.role(self.found.in_kernel[name]), width
         body = self.found.body(self.found.in_kernel)
-        arguments = self._template_arguments()
+        arguments = self.template_arguments()
         checked = {size for _, size in body.checks()}
         for loop in body.tile_loops():
             name = self.found.in_kernel[loop.size]

@@ -32,7 +32,8 @@ MOST_VERIFIED = 2**29
 """Largest number of multiplications of a product that is verified; above it, only counts are compared."""
 
 INSTRUCTIONS = {
-    "FFMA": "float32 multiply-adds", "DFMA": "float64 multiply-adds", "IMAD": "integer multiply-adds",
+    "FFMA": "float32 multiply-adds", "DFMA": "float64 multiply-adds",
+    "IMAD": "integer multiply-adds, additions and moves",
     "HMMA": "tensor core products", "LDG": "loads from global memory", "STG": "stores to global memory",
     "LDGSTS": "copies from global to shared memory", "LDS": "loads from shared memory",
     "STS": "stores to shared memory", "LDL": "loads from local memory", "STL": "stores to local memory",

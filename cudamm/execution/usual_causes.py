@@ -24,6 +24,9 @@ from cudamm.kernels.launch_plan import Launch
 from cudamm.kernels.method import MatrixName
 from cudamm.kernels.problem import Matrix, Problem, Shape
 
+LEAST_LIKENESS = 0.5
+"""Correlation of a product that was cut to whole numbers with the right one."""
+
 WHOLE_NUMBERS = "every element of C is a whole number"
 ENDS_EARLY = "the sums end too early"
 ONLY_TERMS = "C holds only the "
@@ -535,7 +538,8 @@ def _of_values(run: Run, problem: Problem) -> str:
                 )
     if problem.input_kind == "integers":
         return ""
-    if (product == np.rint(product)).all() and np.abs(product).max() < LARGEST_EXACT:
+    is_whole = (product == np.rint(product)).all() and np.abs(product).max() < LARGEST_EXACT
+    if is_whole and _are_alike(product, reference):
         return f"{WHOLE_NUMBERS}: the kernel sums or stores in a variable of a whole-number type"
     a, b = problem.inputs
     for name, rounded in _ROUNDINGS.get(problem.element.name, ()):
@@ -546,6 +550,13 @@ def _of_values(run: Run, problem: Problem) -> str:
         if (np.abs(product - reference) <= scale * problem.error_bound).all():
             return f"{LOW_PRECISION}float32, and not of float64: is a variable or a constant a float?"
     return ""
+
+
+def _are_alike(product: Matrix, reference: Matrix) -> bool:
+    """Return whether a wrong product follows the right one; True for a single element."""
+    with np.errstate(invalid="ignore", divide="ignore"):  # all elements may have one value
+        likeness = np.corrcoef(product.ravel(), reference.ravel())[0, 1] if product.size > 1 else 1.0
+    return bool(likeness > LEAST_LIKENESS)
 
 
 def other_factors(product: Matrix, problem: Problem) -> str:

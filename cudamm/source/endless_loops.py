@@ -42,7 +42,7 @@ def _endless(loop: Node) -> tuple[str, str, str, int] | None:
     names = {text_of(name) for name in all_of(condition, "identifier")}
     update = loop.child_by_field_name("update")
     if not names or names & _changed_in(loop):
-        return None
+        return _moving_end(loop, condition)
     shown = " ".join(text_of(condition).split())
     file, line = file_and_line_of(loop)
     why = f"the loop in line {line} never ends: nothing in it changes what {shown} says"
@@ -56,6 +56,23 @@ def _endless(loop: Node) -> tuple[str, str, str, int] | None:
             value = text_of(update.child_by_field_name("right"))
             cure = f"change {counter} in each step, such as {counter} += {value}"
     return why, cure, file, line
+
+
+def _moving_end(loop: Node, condition: Node) -> tuple[str, str, str, int] | None:
+    """Return the same of a loop whose steps move its end, and not its counter: `k < n; n++`."""
+    update = loop.child_by_field_name("update")
+    sides = condition.child_by_field_name("left"), condition.child_by_field_name("right")
+    if update is None or None in sides or sign_of(condition) not in ("<", "<="):
+        return None
+    body, (counter, end) = loop.child_by_field_name("body"), map(text_of, sides)
+    in_body = _changed_in(body) if body is not None else set()
+    is_moving = text_of(update).replace(" ", "") in (f"{end}++", f"++{end}")
+    if not end.isidentifier() or {counter, end} & in_body or not is_moving:
+        return None
+    file, line = file_and_line_of(loop)
+    moves = text_of(update)
+    why = f"the loop in line {line} never ends: each step moves its end with {moves}, and {counter} stays"
+    return why, f"change {counter} in each step: {moves.replace(end, counter)}", file, line
 
 
 def _changed_in(loop: Node) -> set[str]:

@@ -1899,12 +1899,17 @@ class _Changes:
                 others = self._of_further_axes(site)
             elif name in self._varying and self._is_visible(name, site.node):
                 others = [*self._indices_at(site), *counters]
+            elif self._is_whole(name) and sign_of(node.parent or node) in ("+", "-"):  # `width + 1`
+                others = [counter for counter in counters if counter not in self._used_by(site.whole)]
             else:
                 continue
             for other in others:
                 if other != name:
                     mistake = f"the wrong variable is an index, {name}"
-                    rank = 2 if {name, other} <= self._of_block_alone else 4  # `row0` for `col0`
+                    is_strange = name not in self._varying and name not in counters
+                    rank = (
+                        2 if is_strange or {name, other} <= self._of_block_alone else 4
+                    )  # `row0` for `col0`
                     yield self._change(site, replaced(site.node, {node: other}), mistake, rank)
 
     def _other_order(self, site: Site) -> Iterator[KernelChange]:

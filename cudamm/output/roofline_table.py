@@ -44,9 +44,10 @@ MOST_NAMES = 3
 _LEGEND = (
     "op/B, in every row: operations per byte that the threads load from global memory; each load of each "
     "thread counts, also if a cache or one access of the warp serves it. bound: the lower of the peak and "
-    "op/B x bandwidth, as if every loaded byte came from memory and stores took no time. region: memory-bound "
-    "if op/B x bandwidth is lower, else compute-bound. Caches serve loads too, so a rate can lie above its bound. With a cold cache no "
-    f"rate lies above the bound of “{ONCE}”, the fewest loads of any kernel."
+    "op/B x bandwidth, as if every loaded byte came from memory and stores took no time. region: "
+    "memory-bound if op/B x bandwidth is lower, else compute-bound. Caches serve loads too, so a rate can "
+    f"lie above its bound. With a cold cache no rate lies above the bound of “{ONCE}”, the fewest loads of "
+    "any kernel."
 )
 
 

@@ -1137,7 +1137,9 @@ def _tiles(source: Program) -> Iterator[tuple[str, tuple[int, int]]]:
             extents = (math.isqrt(extents[0]),) * 2
         if len(extents) == 2 and min(extents) > 1:
             rows, columns = extents
-            yield name, (rows, rows if columns == rows + 1 else columns)  # one more against bank conflicts
+            # Some more against bank conflicts, such as 33 or 36 for 32.
+            is_padded = columns == rows + 1 or (rows < columns < rows + 8 and columns & (columns - 1) != 0)
+            yield name, (rows, rows if is_padded else columns)
 
 
 def _edges(source: Program, launch: Launch) -> list[int]:

@@ -11,8 +11,8 @@ from cudamm.source.parsed_source import all_of, ancestors, file_and_line_of, is_
 from cudamm.source.sums_in_loops import LOOPS
 
 _LEAVES = ("break_statement", "return_statement", "goto_statement")
-_UNKNOWN = ("call_expression", "subscript_expression", "pointer_expression", "field_expression")
-"""What may give a condition another value each time: shared memory, another function, a member."""
+_UNKNOWN = ("call_expression", "subscript_expression", "pointer_expression")
+"""What may give a condition another value each time: shared memory, or another function."""
 
 _CHANGES = {
     "assignment_expression": "left",
@@ -38,6 +38,12 @@ def _endless(loop: Node) -> tuple[str, str, str, int] | None:
     while condition is not None and condition.type in ("condition_clause", "parenthesized_expression"):
         condition = condition.named_children[-1]
     if condition is None or any(all_of(loop, *_LEAVES)) or any(all_of(condition, *_UNKNOWN)):
+        return None
+    members = [text_of(node) for node in all_of(condition, "field_expression")]
+    methods = any(
+        "." in text_of(call.child_by_field_name("function")) for call in all_of(loop, "call_expression")
+    )
+    if members and (methods or any("->" in member for member in members)):
         return None
     names = {text_of(name) for name in all_of(condition, "identifier")}
     update = loop.child_by_field_name("update")

@@ -331,6 +331,11 @@ def changes_of_extents(text: str, entry: str) -> Iterator[KernelChange]:
         yield from _Changes(text, function, (), 0).of_extents()
 
 
+def _is_sum_of_products(value: Node) -> bool:
+    """Return whether an expression is `a * b`, or `a.x * b.x + a.y * b.y`."""
+    return all(sign_of(term) == "*" for term in terms_of(value))
+
+
 def _outermost_array(node: Node) -> Node:
     """Return the declarator of `b[8][16]` for that of `b[8]` in it."""
     while node.parent is not None and node.parent.type == "array_declarator":
@@ -682,6 +687,7 @@ class _Changes:
         yield from self._with_whole_index(site)
         yield from self._with_missing_bound(site)
         yield from self._with_missing_end(site)
+        yield from self._with_missing_factor(site)
         yield from self._other_order(site)
         yield from self._with_factor(site)
         yield from self._with_counter(site)
@@ -1482,10 +1488,11 @@ class _Changes:
                         f"set {name} to 0 once, before the loop in line {before}", "", file, line,
                         ((value.start_byte, value.end_byte, name),), 3,
                     )  # fmt: skip
-                elif value.type == "binary_expression" and sign_of(value) == "*":
+                elif value.type == "binary_expression" and _is_sum_of_products(value):
                     shown = re.sub(r"\s+", " ", text_of(value)).removeprefix("+").lstrip()  # of `=+`
+                    kept = "product is" if sign_of(value) == "*" else "products are"
                     yield KernelChange(
-                        f"only the last product is kept, with = instead of +=: {name} = {shown}",
+                        f"only the last {kept} kept, with = instead of +=: {name} = {shown}",
                         f"write {name} += {shown}", "", file, line,
                         ((value.start_byte, value.start_byte, name),), 1,
                     )  # fmt: skip
@@ -1674,6 +1681,20 @@ class _Changes:
                 new = f"{text_of(bound.node)} && {missing}"
                 change = self._change(bound, new, "", 2)
                 yield dataclasses.replace(change, mistake=f"the condition lacks {missing}")
+
+    def _with_missing_factor(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `t < M * N` for `t < M` or `t < N`, if the kernel divides t into a row and a column."""
+        sides = [site.node.child_by_field_name(side) for side in ("left", "right")]
+        if site.kind != "condition" or None in sides or text_of(sides[1]) not in self._sizes:
+            return
+        parts = (node for node in all_of(self._body, "binary_expression") if sign_of(node) in ("/", "%"))
+        divided = [node for node in parts if text_of(node.child_by_field_name("left")) == text_of(sides[0])]
+        size = text_of(sides[1])
+        for length in dict.fromkeys(text_of(node.child_by_field_name("right")) for node in divided):
+            for other in self._sizes if length == size else (length,):
+                if other in self._sizes and other != size:
+                    new = replaced(site.node, {sides[1]: f"{size} * {other}"}) if sides[1] else ""
+                    yield self._change(site, new, f"the condition lacks the factor {other}", 2)
 
     def _with_missing_end(self, site: Site) -> Iterator[KernelChange]:
         """Yield `row >= M || col >= N` for `if (row >= M) return;`."""
@@ -2669,7 +2690,9 @@ def _is_factor(node: Node) -> bool:
 
 
 def _base_of_sum(node: Node) -> str:
-    """Return the variable that an assignment sets, or whose element it sets."""
+    """Return the variable that an assignment sets, or whose element or member it sets."""
+    if node.type == "field_expression":  # `sum.x`
+        node = node.child_by_field_name("argument") or node
     return _base(node) if node.type == "subscript_expression" else text_of(node)
 
 

@@ -48,7 +48,7 @@ _BY_TYPE = re.compile(r"\((\w+ \* \(sizeof\(element\) \S+ \d\) \+ \w+ \* \(sizeo
 
 
 _ROUNDED_UP = re.compile(r"\(\(\((\w+|\(\w+ // \w+\)) \+ (\w+)\) - 1\) // \2\)")
-_ROUNDED_UP_BY_NUMBER = re.compile(r"\(\((\w+) \+ (\d+)\) // (\d+)\)")
+_ROUNDED_UP_BY_NUMBER = re.compile(r"\(\((\w+|\(\w+ // \w+\)) \+ (\d+)\) // (\d+)\)")
 """Quotients that are rounded up, within a longer expression."""
 
 

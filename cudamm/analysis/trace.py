@@ -628,10 +628,15 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
         if isinstance(lines, str):
             why_as_written = lines
         else:
+            by_8 = {"load": lines.pair_loads, "store": lines.pair_stores}
             merged = [
-                (access.line, access.wide_bytes if merging == "wide" else 8)
+                (access.line, size)
                 for access, merging in zip(accesses, _merging(accesses, lines), strict=True)
                 if merging and may_be_wide(access)
+                for size in {
+                    access.wide_bytes if merging == "wide" else 8,
+                    8 if access.line in by_8[access.op] else access.wide_bytes,
+                }
             ]
             wide_lines = frozenset(line for line, _ in merged)
             merged_bytes = tuple(sorted({size for _, size in merged}))

@@ -434,6 +434,18 @@ def _length(call: Call) -> HostNumber | None:
     return constant(len(call.first)) if isinstance(call.first, tuple) else None
 
 
+def _chosen(call: Call) -> HostNumber | None:
+    """Return the smallest or the largest of two or more whole numbers."""
+    name, choose = ("min", min) if call.name in ("min", "minimum") else ("max", max)
+    numbers = [number for number in call.numbers() if number is not None and number.is_whole]
+    if len(numbers) < 2 or len(numbers) < len(call.arguments) or call.keywords:
+        return None
+    values = [number.value for number in numbers if number.value is not None]
+    known = choose(values) if len(values) == len(numbers) else None
+    dtype = "int" if {number.dtype for number in numbers} == {"int"} else ""
+    return HostNumber(f"{name}({', '.join(number.text for number in numbers)})", known, dtype=dtype)
+
+
 def _counted(call: Call) -> tuple[Value, ...] | HostArray | None:
     """Return the numbers of a `range` that begins at 0; of a long one, an array."""
     end = call.variables.number(call.first) if len(call.arguments) == 1 else None
@@ -463,6 +475,7 @@ MOST_ELEMENTS = 8
 """Number of elements of a list or a range up to which a loop over it is followed element by element."""
 
 _TABLE: dict[str, Callable[[Call], Value | None]] = {
+    "min": _chosen, "max": _chosen, "minimum": _chosen, "maximum": _chosen,
     "len": _length, "divmod": _divided, "range": _counted, "enumerate": _enumerated,
     "dict": lambda call: None if call.arguments else dict(call.keywords),
     "tuple": lambda call: call.first if isinstance(call.first, tuple) else None,

@@ -47,9 +47,22 @@ _BY_TYPE = re.compile(r"\((\w+ \* \(sizeof\(element\) \S+ \d\) \+ \w+ \* \(sizeo
 """A number that depends on the size of the elements, as `c_numbers.py` writes it."""
 
 
-_ROUNDED_UP = re.compile(r"\(\(\((\w+|\(\w+ // \w+\)) \+ (\w+)\) - 1\) // \2\)")
-_ROUNDED_UP_BY_NUMBER = re.compile(r"\(\((\w+|\(\w+ // \w+\)) \+ (\d+)\) // (\d+)\)")
+_DIVIDEND = r"(?P<size>\w+|\(\w+ (?://|\*) \w+\))"
+_ROUNDED_UP = (
+    re.compile(rf"\(\(\({_DIVIDEND} \+ (?P<step>\w+)\) - 1\) // (?P=step)\)"),
+    re.compile(rf"(?:(?<=\()|(?<=, ))\(\({_DIVIDEND} \+ (?P<step>\w+)\) - 1\) // (?P=step)(?=[,)])"),
+    re.compile(rf"\(\({_DIVIDEND} \+ (?P<less>\d+)\) // (?P<step>\d+)\)"),
+    re.compile(rf"(?:(?<=\()|(?<=, ))\({_DIVIDEND} \+ (?P<less>\d+)\) // (?P<step>\d+)(?=[,)])"),
+)
 """Quotients that are rounded up, within a longer expression."""
+
+
+def _rounded_up(quotient: re.Match[str]) -> str:
+    found = quotient.groupdict()
+    if "less" in found and int(found["less"]) != int(found["step"]) - 1:
+        return quotient[0]
+    size = found["size"].strip("()") if "*" in found["size"] else found["size"]
+    return f"ceil({size} / {found['step']})"
 
 
 def simplified(text: str, numbers: Mapping[str, int]) -> str:
@@ -89,10 +102,8 @@ def simplified(text: str, numbers: Mapping[str, int]) -> str:
     for candidate in simple:
         if values_for(candidate, tried) == wanted:
             return candidate
-    text = _ROUNDED_UP.sub(r"ceil(\1 / \2)", text)
-    text = _ROUNDED_UP_BY_NUMBER.sub(
-        lambda q: f"ceil({q[1]} / {q[3]})" if int(q[2]) == int(q[3]) - 1 else q[0], text
-    )
+    for pattern in _ROUNDED_UP:
+        text = pattern.sub(_rounded_up, text)
     return text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
 
 

@@ -615,23 +615,23 @@ void Recorder::count_chunk(Site& site, const Chunk& chunk) {
         for (unsigned m = chunk.mask; m; m &= m - 1) offset[__builtin_ctz(m)] = chunk.offset[__builtin_ctz(m)] + from;
         return passes(offset, chunk.mask, bytes);
     };
+    const unsigned first = chunk.elements & 3, second = chunk.elements >> 2 & 3;
+    unsigned requests = 0, wavefronts = 0, ideal = 0;  // in pairs
+    if (site.size != 4 || (first != 3 && second != 3)) {
+        requests = chunk.requests(), wavefronts = chunk.wavefronts, ideal = chunk.ideal;
+    } else {
+        for (const auto& [elements, from] : {std::pair(first, 0u), std::pair(second, 8u)}) {
+            if (!elements) continue;
+            const Passes pair = elements == 3 ? counted(from, 8) : counted(from + (elements == 2) * 4, 4);
+            requests += 1, wavefronts += pair.needed, ideal += pair.least;
+        }
+    }
+    site.pair_requests += requests, site.pair_wavefronts += wavefronts, site.pair_ideal += ideal;
     if (chunk.elements == (1u << site.wide_bytes() / site.size) - 1) {
         const Passes wide = counted(0, site.wide_bytes());
         site.wide_requests += 1, site.wide_wavefronts += wide.needed, site.wide_ideal += wide.least;
-    } else {
-        site.wide_requests += chunk.requests(), site.wide_wavefronts += chunk.wavefronts;
-        site.wide_ideal += chunk.ideal;
-    }
-    const unsigned first = chunk.elements & 3, second = chunk.elements >> 2 & 3;
-    if (site.size != 4 || (first != 3 && second != 3)) {
-        site.pair_requests += chunk.requests(), site.pair_wavefronts += chunk.wavefronts;
-        site.pair_ideal += chunk.ideal;
-        return;
-    }
-    for (const auto& [elements, from] : {std::pair(first, 0u), std::pair(second, 8u)}) {
-        if (!elements) continue;
-        const Passes pair = elements == 3 ? counted(from, 8) : counted(from + (elements == 2) * 4, 4);
-        site.pair_requests += 1, site.pair_wavefronts += pair.needed, site.pair_ideal += pair.least;
+    } else {  // such as each second row of a tile whose rows have 66 elements
+        site.wide_requests += requests, site.wide_wavefronts += wavefronts, site.wide_ideal += ideal;
     }
 }
 

@@ -246,8 +246,12 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             sums = changes_of_shared_sums(source.text, source.entry)
             of_usual = of_usual or _of_declarations(whole, sums)
             in_loops = changes_of_sums_in_loops(source.text, source.entry)
-            of_usual = of_usual or _of_declarations(whole, in_loops) or _of_text(whole)
-            if not any(fault.kind == "misaligned" for fault in _faults(whole) or ()):  # else any row may do
+            of_usual = of_usual or _of_declarations(whole, in_loops)
+            kinds = {} if of_usual else {fault.kind: fault.space for fault in _faults(whole) or ()}
+            if kinds.get("out-of-bounds") == "global":  # few changes, and the others may take the whole time
+                of_usual = _of_text(whole, _is_condition)
+            of_usual = of_usual or _of_text(whole)
+            if "misaligned" not in kinds:  # else any row may do
                 of_usual = of_usual or _of_declarations(whole, changes_of_extents(source.text, source.entry))
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
         faults = _faults(whole)

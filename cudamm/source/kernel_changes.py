@@ -1591,8 +1591,13 @@ class _Changes:
     def _swapped_axes(self, site: Site) -> Iterator[KernelChange]:
         """Yield a site with x and y of the thread's index swapped, and with those of the block's index."""
         for kind in ("threadIdx", "blockIdx"):
-            new = self._with_axes_swapped(site.node, kind)
-            if new is not None:
+            edits = self._swapped_in(site.node, kind)
+            if len(edits) > 1 and len({*map(text_of, edits)}) == 1:  # `tx * TILE + tx`
+                for node, other in edits.items():
+                    new = replaced(site.node, {node: other})
+                    yield self._change(site, new, f"x and y of {kind} are swapped", 1)
+            if edits:
+                new = replaced(site.node, edits)
                 axes, others = ({*_OF_AXIS.findall(text)} for text in (text_of(site.node), new))
                 is_named_so = site.kind == "value" and {self._target(site)[-1:]} == axes  # tx = threadIdx.x
                 rank = 2 if is_named_so or len(axes) < len(others) else 1
@@ -1600,13 +1605,18 @@ class _Changes:
 
     def _with_axes_swapped(self, node: Node, kind: str) -> str | None:
         """Return an expression with `tx` for `ty` and `ty` for `tx`; None if it has neither."""
+        edits = self._swapped_in(node, kind)
+        return replaced(node, edits) if edits else None
+
+    def _swapped_in(self, node: Node, kind: str) -> dict[Node, str]:
+        """Return what to write for each `tx` and `ty` of an expression if x and y are swapped."""
         edits = {}
         for part in all_of(node, "identifier", "field_expression"):
             for axis, other in (_AXES, _AXES[::-1]):
                 if text_of(part) in self._index_of[kind][axis]:
                     names = self._index_of[kind][other]
                     edits[part] = next((n for n in names[:-1] if self._is_visible(n, node)), names[-1])
-        return replaced(node, edits) if edits else None
+        return edits
 
     def _one_less(self, site: Site) -> Iterator[KernelChange]:
         """Yield a condition with `<` for `<=`."""

@@ -169,6 +169,8 @@ class LaunchRoles:
         The arrays are those of the other matrix if their shapes fit the kernel's indices in the other order
         alone. Of two arrays whose names and parameters give no hint, A is that with the rows of C.
         """
+        if len(self.letters) == 3 and all(p.members for p in self._matrices):
+            self._mend_order_of_structs()
         if len(self.letters) != 3 or not all(p.is_pointer for p in self._matrices):
             return
         inputs = [p.name for p in self._matrices if self.letters[p.name] != "C"]
@@ -183,6 +185,27 @@ class LaunchRoles:
                 self._are_in_order = True
                 self.letters |= {name: "A" if name == first else "B" for name in inputs}
 
+    def _mend_order_of_structs(self) -> None:
+        """Go on as if two structs were in the other order, if their extents fit in that order alone."""
+        names = [p.name for p in self._matrices]
+        output = next(name for name, letter in self.letters.items() if letter == "C")
+        letters = dict(zip(names, matrix_letters(names) or (), strict=False))
+        inputs = sorted((name for name in names if name != output), key=lambda name: letters.get(name, ""))
+        (one, other), product = map(self._extents_of_struct, inputs), self._extents_of_struct(output)
+
+        def fits(a: tuple[str, str], b: tuple[str, str]) -> bool:
+            return (a[0], b[1]) == product and a[1] == b[0]
+
+        if "" not in (*one, *other, *product) and fits(other, one) and not fits(one, other):
+            self._swap(inputs)
+
+    def _extents_of_struct(self, parameter: str) -> tuple[str, str]:
+        """Return the host code's names for the rows and the columns of a struct; empty for unknown ones."""
+        members = next(p.members for p in self.parameters if p.name == parameter)
+        roles = {role: member for member in members for role in roles_in_name(f"A_{member}")}
+        rows, columns = (self.member_name(parameter, roles[r]) if r in roles else "" for r in ("M", "K"))
+        return rows, columns
+
     def _swap(self, parameters: Sequence[str]) -> None:
         """Go on as if the launch passed two matrices in the other order."""
         self.swapped = tuple(first_name(self.passed(name)) for name in parameters)
@@ -190,7 +213,7 @@ class LaunchRoles:
         one, other = ([p.name for p in self.parameters].index(name) for name in parameters)
         arguments[one], arguments[other] = arguments[other], arguments[one]
         self.statement = replace(self.statement, arguments=tuple(arguments))
-        del self.shapes
+        self.__dict__.pop("shapes", None)  # of the old order
         self._find_matrices()
         self.swapped_letters = tuple(self.letters[name] for name in parameters)
 
@@ -1086,7 +1109,7 @@ class LaunchRoles:
             return True
         names = (self.kernel.name, parameter, text_of(self.passed(parameter)))
         letter = self.letters[parameter]
-        short = rf"{letter}_?[tT]$|(?:^|_){letter.lower()}(?:_t|T)$"  # `B_t`, `matBT`, `d_bT`, and not `mat`
+        short = rf"{letter}_?[tT]$|(?:^|_){letter.lower()}_?[tT]$"  # `B_t`, `d_bT`, `bt`, and not `mat`
         long = r"(?i:transp|(?<!no)(?<!no_)trans$|col_?maj)"
         if any(re.search(rf"{long}|{short}", name) for name in names):
             return True

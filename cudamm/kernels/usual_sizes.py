@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import bisect
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudamm.errors import KernelError, UsageError
 from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.source.c_text import without_comments
 from cudamm.source.expression import MOST_THREADS
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ _MOST_VARIANTS = 32
 
 _FEWEST = 3
 """Number of sizes beyond 1x1x1 below which small sizes are added."""
+
+_MAIN = re.compile(r"\bmain\s*\(")
+"""The function with which a program begins, and which has its sizes."""
 
 _LARGEST_USUAL_TILE = 32
 """Edge of the largest tile for which VERIFIED_SIZES and SQUARE_SIZES have sizes with several tiles."""
@@ -104,8 +109,15 @@ def _why_not_launched(variant: Variant, size: tuple[int, int, int]) -> str:
 
 
 def own_size_not_run(variant: Variant, sizes: Sequence[tuple[int, ...]]) -> list[str]:
-    """Return a sentence on a program's own size that is not among sizes; nothing if it is, or is unknown."""
-    own = variant.method.program_size
+    """Return a sentence on a program's own size that is not among sizes; nothing if it is."""
+    method, own = variant.method, variant.method.program_size
+    if own is None and method.launched_at[1] and _MAIN.search(without_comments(method.source)):
+        usual = {tuple(map(int, _full(size).split("x"))) for size in usual_sizes([variant])}
+        is_named = not usual.issuperset(sizes)  # by the user
+        why = (
+            "the program's own size was not found in the file, so it was not tried; -n names it: -n 96x80x64"
+        )
+        return [] if is_named else [why]
     if own is None or own in sizes:
         return []
     option = f"-n {own[0]}" if len(set(own)) == 1 else f"-n {'x'.join(map(str, own))}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ MOST_TROUBLES = 5
 
 CHECK_HINT = "To see the line and the threads of a mistake, run cudamm check with the same kernel and sizes."
 
+_PLACE = re.compile(r":\d+\)|\bline \d")
+"""A line in a reason."""
+
 
 def print_troubles(console: Console, troubles: Sequence[Trouble]) -> None:
     """Print what failed or was skipped, on which problems and why; at most MOST_TROUBLES lines a variant."""
@@ -29,7 +33,8 @@ def print_troubles(console: Console, troubles: Sequence[Trouble]) -> None:
         if len(several) > MOST_TROUBLES:
             left = len(several) - MOST_TROUBLES
             console.print(f"… and {left} more of {escape(variants)}; --json FILE writes all of them")
-    if any(trouble.can_be_checked for trouble in troubles):
+    checked = [trouble.reason for trouble in troubles if trouble.can_be_checked]
+    if checked and not any(map(_PLACE.search, checked)):
         console.print(CHECK_HINT, style="dim", soft_wrap=True)
 
 

@@ -271,8 +271,8 @@ def _table(device: DeviceInfo, roofline: Roofline, rows: Sequence[RooflineResult
 
 
 def _bound(of: Bound) -> str:
-    """Return a bound with three significant digits; a bound that is the peak is not rounded above it."""
-    return f"{of.gflops:.0f}" if of.share_of_peak == 1 and of.gflops >= 100 else significant(of.gflops)
+    """Return a bound in whole GFLOP/s; one below 100 with three significant digits."""
+    return f"{of.gflops:.0f}" if of.gflops >= 100 else significant(of.gflops)
 
 
 def _name(result: RooflineResult) -> str:

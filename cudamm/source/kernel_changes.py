@@ -991,7 +991,10 @@ class _Changes:
     def _is_visible(self, name: str, at: Node) -> bool:
         """Return whether a local variable is declared before a place and in a block around it."""
         declared = self._declared.get(name)
-        if declared is None or declared.parent is None or declared.end_byte > at.start_byte:
+        if declared is None or declared.parent is None:
+            return False
+        own = (d for d in declared.children_by_field_name("declarator") if declared_name(d) == name)
+        if next(own, declared).end_byte > at.start_byte:
             return False
         return declared.parent.start_byte <= at.start_byte and at.end_byte <= declared.parent.end_byte
 
@@ -1225,6 +1228,18 @@ class _Changes:
             if divisor is not None and is_pair and is_name and text_of(better) != text_of(divisor):
                 new = replaced(site.node, {divisor: text_of(better)})
                 yield self._change(site, new, f"the wrong divisor is used, {text_of(divisor)}", 1)
+        for node in all_of(site.node, "binary_expression") if site.kind == "value" else ():
+            dividend = node.child_by_field_name("left")
+            if sign_of(node) not in ("/", "%") or text_of(dividend) not in self._declared:
+                continue
+            divided = (text_of(each.child_by_field_name("left")) for each in parts)
+            names = {
+                name for name in divided if name in self._index_in_block and self._is_visible(name, node)
+            }
+            for name in sorted(names - {text_of(dividend), self._target(site)}):
+                mistake = f"the wrong variable is divided, {text_of(dividend)}"
+                new = replaced(site.node, {dividend: name}) if dividend is not None else ""
+                yield self._change(site, new, mistake, 2)
         quotients = {
             text_of(node): None
             for node in all_of(self._body, "binary_expression")
@@ -1686,7 +1701,8 @@ class _Changes:
 
     def _with_missing_bound(self, site: Site) -> Iterator[KernelChange]:
         """Yield `row < M && col < N` for `row < M` around an index with both."""
-        if site.kind == "index" and site.array in self._pointers:
+        is_of_matrix = site.array not in self._shared and self._points(site.array)
+        if site.kind == "index" and is_of_matrix:
             for bound, missing in missing_bounds(site, self._sites, self._sizes):
                 new = f"{text_of(bound.node)} && {missing}"
                 change = self._change(bound, new, "", 2)

@@ -23,17 +23,24 @@ from cudamm.source.around_launch import (
     is_from_elsewhere,
     required_multiples,
 )
-from cudamm.source.c_definitions import Function, SourceFile, source_file
+from cudamm.source.c_definitions import Function, SourceFile, flat_name, source_file
 from cudamm.source.c_numbers import BYTES, Number, Translation, constant_values, constants, renamed
 from cudamm.source.c_text import LAUNCHER
 from cudamm.source.expression import MOST_THREADS, MULTIPROCESSORS, SCRATCH, evaluated, parse, split_at_commas
 from cudamm.source.fitting_launch import FittingLaunch
 from cudamm.source.host_code import LaunchStatement, allocations, first_name, launches, size_name
 from cudamm.source.host_values import DTYPES
-from cudamm.source.kernel_parameters import kernel_parameters, may_be_product
+from cudamm.source.kernel_parameters import kernel_parameters, may_be_product, members_of_structs
 from cudamm.source.launch_roles import NUMBER, LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
-from cudamm.source.parsed_source import all_of, device_variables, is_inside, place_of, text_of
+from cudamm.source.parsed_source import (
+    all_of,
+    declared_name,
+    device_variables,
+    is_inside,
+    place_of,
+    text_of,
+)
 from cudamm.source.passed_arguments import OUT, mistake_of, passed_by, view_mistake
 from cudamm.source.preprocessed import preprocessed
 from cudamm.source.program_values import (
@@ -1455,14 +1462,35 @@ def _rows_of_vectors(code: str, sizes: Iterable[str]) -> Iterator[tuple[str, str
                 yield name, cast[1]
 
 
+def _real_member(file: SourceFile, function: Function, node: Node) -> Node | None:
+    """Return the value of `p.alpha` after `Problem p = {64, 1.5f}`, or its default; None for none."""
+    variable, _, member = text_of(node).partition(".")
+    if node.type != "field_expression" or not member.isidentifier():
+        return None
+    struct = function.types.get(variable, "").split()[-1:]
+    members = members_of_structs(file).get(struct[0], ()) if struct else ()
+    given = function.first_values.get(variable)
+    listed = given.named_children if given is not None and given.type == "initializer_list" else []
+    for place, each in enumerate(listed):
+        designator = each.child_by_field_name("designator")
+        name = "".join(members[place : place + 1]) if designator is None else text_of(designator).strip(".")
+        if name == member:
+            return each.child_by_field_name("value") or each
+    for declared in all_of(file.tree, "field_declaration") if member in members else ():
+        if declared_name(declared.child_by_field_name("declarator")) == member:
+            return declared.child_by_field_name("default_value")
+    return None
+
+
 def _real_number(file: SourceFile, function: Function, node: Node, levels: int = 3) -> float | None:
     """Return the number that an argument is, or that its variable or its parameter has first; else None.
 
     Args:
         levels: how many callers are asked at most; a function may call itself.
     """
-    name = text_of(node)
-    text = text_of(function.values.get(name, node))
+    name = flat_name(node) if node.type == "field_expression" else text_of(node)
+    value = function.values.get(name) or _real_member(file, function, node) or node
+    text = text_of(value)
     found = re.fullmatch(r"(?:__float2half\w*\(|\((?:float|double)\)\s*)?(-?[\d.]+(?:e-?\d+)?)[fF]?\)?", text)
     if found is None:
         passed = callers_of(file, function, name) if levels else ()

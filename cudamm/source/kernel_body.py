@@ -361,6 +361,11 @@ class KernelBody:
         for name, value in self.function.first_values.items():
             if name in pointed and name not in self.pointers and value.type == "binary_expression":
                 yield pointed[name], value
+        for node in all_of(self.function.node, "argument_list"):  # `dot(A + row * K, K)`
+            for argument in node.named_children:
+                used = {text_of(n) for n in all_of(argument, "identifier")} & pointed.keys()
+                if argument.type == "binary_expression" and len(used) == 1:
+                    yield pointed[used.pop()], argument
         for node in all_of(self.function.node, "pointer_expression"):
             inner = node.child_by_field_name("argument")
             if text_of(node.child_by_field_name("operator")) == "*" and inner:

@@ -116,7 +116,12 @@ def _blocks_along(a: MatrixUse, b: MatrixUse) -> tuple[set[str], set[str]]:
 
 
 def reads_by_column(a: MatrixUse, b: MatrixUse, c: MatrixUse) -> str:
-    """Return which of A and B a kernel with a row-major C reads as if they were column-major."""
+    """Return which of A and B a kernel with a row-major C reads as if they were column-major.
+
+    A helper function that multiplies two rows of one length, `dot(A + row * K, B + col * K, K)`, reads B so.
+    """
+    if not (a.added or b.added) and len(a.strides) == 1 and a.strides.keys() == b.strides.keys():
+        return "B"
     along_k = (a.multiplied | a.added) & (b.multiplied | b.added) - c.multiplied - c.added
     by_column = ("A", a.multiplied, a.added), ("B", b.added, b.multiplied)
     return "".join(name for name, wanted, other in by_column if along_k & wanted and not along_k & other)

@@ -1046,16 +1046,25 @@ def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
     if stride == access.size_bytes and width * access.size_bytes < SECTOR_BYTES:
         message += f": a row of the block is only {width} threads wide"
         cure = f"make the block wider: {SECTOR_BYTES // access.size_bytes} threads in x fill a sector"
+    elif stride == access.size_bytes and shape and _line_bytes(shape) % SECTOR_BYTES:
+        message += f": each {line} has {_line_bytes(shape)} bytes, so that most begin within a sector"
+        each = SECTOR_BYTES // shape.element_bytes
+        cure = f"let the {line}s be multiples of {each} elements apart, as with cudaMallocPitch"
     elif stride == 0:
         message += ": neighbouring threads share an element"
         cure = ""
     elif stride is not None and stride > access.size_bytes:
         message += f": neighbouring threads are {stride:,} bytes apart"
-        if shape and stride == shape.extents[0 if shape.by_column else -1] * shape.element_bytes:
+        if shape and stride == _line_bytes(shape):
             message += f", the length of a {line}"
     return watched.mistake(
         "uncoalesced", message, cure, access.line, access.file, array=access.array, count=access.requests
     )
+
+
+def _line_bytes(shape: ArrayShape) -> int:
+    """Return the number of bytes of a row, or of a column of a matrix that is stored by columns."""
+    return shape.extents[0 if shape.by_column else -1] * shape.element_bytes
 
 
 def partial_warp(watched: WatchedLaunch) -> Mistake | None:

@@ -505,7 +505,8 @@ def _of_launch(case: Case, changes: Callable[[Case, Launch], Iterator[ProvenCaus
             if relaunched.arguments == launch.arguments or _is_right_at_other_sizes(cause, case):
                 at = (cause.file, cause.line)
                 file, line = at if cause.line else case.variant.method.shown_at(cause.mistake)
-                return dataclasses.replace(cause, file=file, line=line)
+                cure = case.variant.method.in_host_code(cause.cure)
+                return dataclasses.replace(cause, file=file, line=line, cure=cure)
     return None
 
 
@@ -851,12 +852,13 @@ def _without_any_check(case: Case) -> ProvenCause | None:
     is_outside = any(fault.kind in ("out-of-bounds", "crash") for fault in seen)
     if not (is_only_outside and is_outside) or any(fault.space == "shared" for fault in seen):
         return None
-    file, line = case.variant.method.shown_at("the grid")
+    method = case.variant.method
+    file, line = method.shown_at("the grid")
     (gx, gy), (x, y) = floor, grid
     return ProvenCause(
         f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, {x} x {y} cover C, but the kernel "
         "lacks a bounds check, so that these access elements out of bounds",
-        case.variant.method.with_own_sizes(f"launch ceil(N / {bx}) x ceil(M / {by}) blocks")
+        method.in_host_code(method.with_own_sizes(f"launch ceil(N / {bx}) x ceil(M / {by}) blocks"))
         + AND_CHECK + _check_in_kernel(case),
         "C", file, line,
         multiple=math.lcm(bx, by),

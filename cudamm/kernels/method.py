@@ -331,6 +331,17 @@ class Method:
         names = dict(self.size_names)
         return re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda size: names.get(size[0], size[0]), text)
 
+    def in_host_code(self, text: str) -> str:
+        """Return a text with `(n + 15) / 16` for `ceil(n / 16)`, if the host code is in C++."""
+        if self.path.suffix == ".py" or "grid" not in dict(self.found_fields):
+            return text
+
+        def rounded_up(quotient: re.Match[str]) -> str:
+            less = str(int(quotient[2]) - 1) if quotient[2].isdigit() else f"{quotient[2]} - 1"
+            return f"({quotient[1]} + {less}) / {quotient[2]}"
+
+        return re.sub(r"\bceil\(([\w* .]+) / (\w+)\)", rounded_up, text)
+
     def unsupported_reason(self, arch: str) -> str:
         """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""
         if not self.needs:

@@ -700,6 +700,7 @@ class _Changes:
         yield from self._step_of_pointer(site)
         yield from self._next_step(site)
         yield from self._other_literal(site)
+        yield from self._counter_for_literal(site)
         yield from self._part_of_size(site)
 
     # The expressions that changes replace.
@@ -2294,6 +2295,12 @@ class _Changes:
         loops = (loop.child_by_field_name("condition") for loop in all_of(self._body, "for_statement"))
         conditions = [{*map(text_of, all_of(node, "identifier"))} for node in loops if node]
         return any(counter in names and names & {*self._sizes} for names in conditions)
+
+    def _counter_for_literal(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `sums[i] = 0` for `sums[0] = 0` in a loop over i."""
+        if site.kind == "index" and site.node.type == "number_literal" and site.array in self._declared:
+            for counter in counters_at(site.node):
+                yield self._change(site, counter, f"the index of {site.array} lacks {counter}", 2)
 
     def _other_literal(self, site: Site) -> Iterator[KernelChange]:
         """Yield `As[i + 3]` for `As[i + 2]` if two statements write that, or another sum is `i + 3`.

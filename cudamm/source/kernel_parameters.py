@@ -131,6 +131,7 @@ def _adds_up(body: Node) -> bool:
     """Return whether code adds up numbers, as `sum += a * b` and not `i += blockDim.x` does."""
     if _SUM.search(text_of(body)):
         return True
+    head = text_of(body.child_by_field_name("declarator"))
     for node in all_of(body, "assignment_expression"):
         value, sign = (text_of(node.child_by_field_name(part)) for part in ("right", "operator"))
         target = text_of(node.child_by_field_name("left")).replace(" ", "")
@@ -142,7 +143,9 @@ def _adds_up(body: Node) -> bool:
         is_of_loop = around is not None and around.type == "for_statement"
         is_index = "[" not in value and re.search("blockDim|gridDim", value)
         # `sum = a[k] * b[k]` is a sum whose += was forgotten.
-        is_product = sign == "=" and target.isidentifier() and "*" in value and value.count("[") > 1
+        base = target.partition("[")[0]
+        is_local = base.isidentifier() and re.search(rf"\b{base}\b", head) is None
+        is_product = sign == "=" and is_local and "*" in value and value.count("[") > 1
         if (is_sum or is_product) and not is_of_loop and not is_index:
             return True
     return False

@@ -1064,7 +1064,7 @@ def _rounded_up(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             arguments[place] = value(rounded, given)
             return dataclasses.replace(given, arguments=tuple(arguments))
 
-        file, line = (dict(enumerate(variant.method.arguments_at))).get(place, ("", 0))
+        file, line = (*variant.method.arguments_at, *[("", 0)] * len(variant.method.arguments))[place]
         where = "" if line else " where the kernel is launched"
         yield ProvenCause(
             f"{ENDS_TOO_EARLY} “{declared[place]}” is rounded down{where}",

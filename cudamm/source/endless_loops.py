@@ -101,7 +101,8 @@ def _changed_in(loop: Node) -> set[str]:
             value = node.child_by_field_name("right")
             used = {text_of(name) for name in all_of(value, "identifier")} if value else set()
             body = loop.child_by_field_name("body")
-            names = names if body is None or used & (names | _changed_in(body)) else set()
+            is_end = text_of(value) == "0"  # `for (once = 1; once; once = 0)`
+            names = names if body is None or is_end or used & (names | _changed_in(body)) else set()
         changed |= names
     return changed
 

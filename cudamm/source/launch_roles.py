@@ -220,8 +220,12 @@ class LaunchRoles:
     def _copied_instead_of(self, output: str, inputs: Sequence[str]) -> str | None:
         """Return the input for which a C++ program passes the array that it copies back; None for none.
 
-        What it passes for the output it copies to the GPU only.
+        What it passes for the output it copies to the GPU only. Pointers that are exchanged tell nothing.
         """
+        code = text_of(self.function.node)
+        passed = "|".join(re.escape(first_name(self.passed(name))) for name in (output, *inputs))
+        if re.search(rf"\bswap\s*\(|(?<![\w.*])(?:{passed})\s*=\s*\w+\s*;", code):
+            return None
         if [name for name in (output, *inputs) if self.raw_uses[name].is_written] != [output]:
             return None
         copies: dict[str, set[str]] = {}

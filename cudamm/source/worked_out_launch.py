@@ -1354,7 +1354,9 @@ class _Launch:
         return "".join(map(self._place_of_value, self.statement.configuration[place : place + 1]))
 
     def _place_of_value(self, variable: Node) -> str:
-        """Return the line in which a variable gets its value, if it is computed; empty for none."""
+        """Return the line in which a variable of a C++ program gets its value, if it is computed; else ""."""
+        if passed_by(self.function):
+            return ""
         value = self.function.values.get(text_of(variable))
         if value is None or value.type == "number_literal" or not is_inside(value, self.function.node):
             return ""

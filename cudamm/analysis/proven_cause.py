@@ -1144,7 +1144,8 @@ def _tiles(source: Program) -> Iterator[tuple[str, tuple[int, int]]]:
         if len(extents) == 2 and min(extents) > 1:
             rows, columns = extents
             # Some more against bank conflicts, such as 33 or 36 for 32.
-            is_padded = columns == rows + 1 or (rows < columns < rows + 8 and columns & (columns - 1) != 0)
+            is_power = [extent & (extent - 1) == 0 for extent in extents]
+            is_padded = columns == rows + 1 or (rows < columns < rows + 8 and is_power == [True, False])
             yield name, (rows, rows if is_padded else columns)
 
 

@@ -635,7 +635,7 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
                 if merging and may_be_wide(access)
                 for size in {
                     access.wide_bytes if merging == "wide" else 8,
-                    8 if access.line in by_8[access.op] else access.wide_bytes,
+                    8 if access.size_bytes == 4 and access.line in by_8[access.op] else access.wide_bytes,
                 }
             ]
             wide_lines = frozenset(line for line, _ in merged)

@@ -28,7 +28,7 @@ _MARKS = {
 
 _COLUMNS = (
     "error / allowed: the largest error of all sizes as a share of its bound, which is a rounding where K is "
-    "1; up to 100% is right   bits: the precision that the errors show; float32 has 24"
+    "1; up to 100% is right   bits: the precision that the errors show"
 )
 
 Shape = tuple[int, int, int]

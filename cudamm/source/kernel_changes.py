@@ -1731,9 +1731,10 @@ class _Changes:
         leaves = body is not None and re.fullmatch(r"\{?\s*return\s*;\s*\}?", text_of(body))
         if site.kind != "condition" or sign_of(site.node) not in (">=", ">") or not leaves:
             return
-        used = self._used_by(site.node)
+        used, begin = self._used_by(site.node), site.node.start_byte
         for name in self._indices_at(site):
-            for size in self._sizes if name in self._of_blocks - used else ():
+            is_set = any(value.start_byte < begin for value, _ in self._assigned.get(name, ()))
+            for size in self._sizes if is_set and name in self._of_blocks - used else ():
                 missing = f"{name} >= {size}"
                 if size not in used and missing not in text_of(around):
                     change = self._change(site, f"{text_of(site.node)} || {missing}", "", 2)

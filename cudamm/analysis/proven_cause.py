@@ -247,11 +247,11 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             of_usual = of_usual or _of_declarations(whole, sums)
             in_loops = changes_of_sums_in_loops(source.text, source.entry)
             of_usual = of_usual or _of_declarations(whole, in_loops)
-            kinds = {} if of_usual else {fault.kind: fault.space for fault in _faults(whole) or ()}
-            if kinds.get("out-of-bounds") == "global":  # few changes, and the others may take the whole time
-                of_usual = _of_text(whole, _is_condition)
+            seen = [] if of_usual else _faults(whole) or []
+            if any(fault.kind == "out-of-bounds" and fault.space == "global" for fault in seen):
+                of_usual = _of_text(whole, _is_condition)  # few changes; all others may take the whole time
             of_usual = of_usual or _of_text(whole)
-            if "misaligned" not in kinds:  # else any row may do
+            if not any(fault.kind == "misaligned" for fault in seen):  # else any row may do
                 of_usual = of_usual or _of_declarations(whole, changes_of_extents(source.text, source.entry))
             return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
         faults = _faults(whole)
@@ -1051,6 +1051,8 @@ def _rounded_up(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     k = re.compile(r"\b[MNK]\b.* // " if are_square_only([variant]) else r"\bK\b.* // ")
     declared = parameters_of(case.program.text, case.program.entry)
 
+    places = dict(enumerate(variant.method.arguments_at))
+
     def value(rounded: Expression, of: Launch) -> int:
         return rounded.whole(variant.names(element, *of.shape.extents))
 
@@ -1064,7 +1066,7 @@ def _rounded_up(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             arguments[place] = value(rounded, given)
             return dataclasses.replace(given, arguments=tuple(arguments))
 
-        file, line = (*variant.method.arguments_at, *[("", 0)] * len(variant.method.arguments))[place]
+        file, line = places.get(place, ("", 0))
         where = "" if line else " where the kernel is launched"
         yield ProvenCause(
             f"{ENDS_TOO_EARLY} “{declared[place]}” is rounded down{where}",

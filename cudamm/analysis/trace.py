@@ -628,18 +628,16 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
         if isinstance(lines, str):
             why_as_written = lines
         else:
-            by_8 = {"load": lines.pair_loads, "store": lines.pair_stores}
             merged = [
-                (access.line, size)
+                (access, merging)
                 for access, merging in zip(accesses, _merging(accesses, lines), strict=True)
                 if merging and may_be_wide(access)
-                for size in {
-                    access.wide_bytes if merging == "wide" else 8,
-                    8 if access.size_bytes == 4 and access.line in by_8[access.op] else access.wide_bytes,
-                }
             ]
-            wide_lines = frozenset(line for line, _ in merged)
-            merged_bytes = tuple(sorted({size for _, size in merged}))
+            wide_lines = frozenset(access.line for access, _ in merged)
+            sizes = {access.wide_bytes for access, merging in merged if merging == "wide"}
+            floats = (access for access, _ in merged if access.size_bytes == 4)
+            sizes |= {8 for access in floats if access.line in _pair_lines(lines, access)}
+            merged_bytes = tuple(sorted(sizes))
             accesses = as_compiled(accesses, lines)
     return dataclasses.replace(
         result,
@@ -769,7 +767,6 @@ def _merging(accesses: Sequence[Access], lines: Lines) -> list[Merging]:
     """Return how nvcc merges each access: to `wide_bytes`, to pairs of 4-byte elements, or not at all."""
     of_8_bytes = {(a.line, a.op) for a in accesses if a.space == "shared" and a.size_bytes == 8}
     by_16 = {"load": lines.wide_loads, "store": lines.wide_stores}
-    by_8 = {"load": lines.pair_loads, "store": lines.pair_stores}
 
     def merging(access: Access) -> Merging:
         if access.space != "shared" or access.op == "atomic":
@@ -777,11 +774,16 @@ def _merging(accesses: Sequence[Access], lines: Lines) -> list[Merging]:
         if access.wide_bytes == 16 and access.line in by_16[access.op]:
             return "wide"
         # If the source has accesses of 8 bytes in the line, these may be the ones in the machine code.
-        if access.line not in by_8[access.op] or (access.line, access.op) in of_8_bytes:
+        if access.line not in _pair_lines(lines, access) or (access.line, access.op) in of_8_bytes:
             return ""
         return "wide" if access.wide_bytes == 8 else "pair" if access.size_bytes == 4 else ""
 
     return [merging(access) for access in accesses]
+
+
+def _pair_lines(lines: Lines, access: Access) -> frozenset[int]:
+    """Return the lines with loads, or stores, of 8 bytes in the machine code."""
+    return lines.pair_loads if access.op == "load" else lines.pair_stores
 
 
 def as_compiled(accesses: Sequence[Access], lines: Lines) -> tuple[Access, ...]:

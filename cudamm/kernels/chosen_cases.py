@@ -116,10 +116,9 @@ def remarks_on_scale(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[str]
         own = method.program_scale or UNSCALED
         problems = [problem for variant, problem in chosen if variant.method == method]
         shapes = {(problem.scale.alpha, problem.scale.beta): problem.shape for problem in problems}
-        if method.launched_at[1] and method.program_scale is None and set(shapes) == {UNSCALED}:
-            if {"alpha", "beta"} & {*method.arguments}:
-                yield "alpha was 1 and beta 0, as the program's were not found: --alpha and --beta name them."
-            continue
+        is_unknown = method.launched_at[1] and method.program_scale is None and {*shapes} == {UNSCALED}
+        if is_unknown and {"alpha", "beta"} & {*method.arguments}:
+            yield "alpha was 1 and beta 0, as the program's were not found: --alpha and --beta name them."
         if own == UNSCALED or UNSCALED not in shapes:
             continue
         alpha, beta = (f"{number:g}" for number in own)

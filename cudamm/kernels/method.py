@@ -333,14 +333,16 @@ class Method:
 
     def in_host_code(self, text: str) -> str:
         """Return a text with `(n + 15) / 16` for `ceil(n / 16)`, if the host code is in C++."""
-        if self.path.suffix == ".py" or "grid" not in dict(self.found_fields):
+        if self.path.suffix == ".py":
             return text
+        return re.sub(r"\bceil\(([\w* .]+) / (\w+)\)", lambda q: self.rounded_up(q[1], q[2]), text)
 
-        def rounded_up(quotient: re.Match[str]) -> str:
-            less = str(int(quotient[2]) - 1) if quotient[2].isdigit() else f"{quotient[2]} - 1"
-            return f"({quotient[1]} + {less}) / {quotient[2]}"
-
-        return re.sub(r"\bceil\(([\w* .]+) / (\w+)\)", rounded_up, text)
+    def rounded_up(self, size: str, tile: str) -> str:
+        """Return a quotient that is rounded up, as the host code writes it; `ceil(n / 16)` without one."""
+        if "grid" not in dict(self.found_fields):
+            return f"ceil({size} / {tile})"
+        less = str(int(tile) - 1) if tile.isdigit() else f"{tile} - 1"
+        return f"({size} + {less}) {'//' if self.path.suffix == '.py' else '/'} {tile}"
 
     def unsupported_reason(self, arch: str) -> str:
         """Return why the method cannot run on an architecture such as `sm_86`; empty if it can."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 import re
@@ -179,14 +180,7 @@ class Variant:
         is_of_host_code = "grid" in dict(self.method.found_fields)
 
         def up(size: str, *tiles: str) -> str:
-            sign = "//" if self.method.path.suffix == ".py" else "/"
-            text = size
-            for tile in tiles:
-                if is_of_host_code:
-                    text = f"({text} + {int(tile) - 1 if tile.isdigit() else f'{tile} - 1'}) {sign} {tile}"
-                else:
-                    text = f"ceil({text} / {tile})"
-            return text
+            return functools.reduce(self.method.rounded_up, tiles, size)
 
         for size, tile, *_ in found:  # a block more for a part of a vector would access what is beside it
             if tile.isdigit() and re.search(rf"{_OF_VECTOR}{tile}\b", without_comments(self.method.code)):

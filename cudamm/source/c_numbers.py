@@ -402,10 +402,9 @@ class Translation:
         lists = [split_at_commas(found[1:-1]) for found in _OF_TEMPLATE.findall(called)]
         bound: dict[str, Number] = {}
         for template, given in zip(templates, reversed(lists), strict=False):
-            parameters = template.child_by_field_name("parameters")
-            for parameter, argument in zip(
-                parameters.named_children if parameters else (), given, strict=False
-            ):
+            declared = template.child_by_field_name("parameters")
+            parameters = declared.named_children if declared else ()
+            for parameter, argument in zip(parameters, given, strict=False):
                 number = self.of(parsed_expression(argument))
                 if number is not None:
                     bound[declared_name(parameter.child_by_field_name("declarator"))] = number

@@ -676,6 +676,7 @@ class _Changes:
         yield from self._with_second_factor(site)
         yield from self._with_other_index(site)
         yield from self._other_divisor(site)
+        yield from self._other_dividend(site)
         yield from self._number_of_threads(site)
         yield from self._rounded_up(site)
         yield from self._not_lessened(site)
@@ -1229,18 +1230,6 @@ class _Changes:
             if divisor is not None and is_pair and is_name and text_of(better) != text_of(divisor):
                 new = replaced(site.node, {divisor: text_of(better)})
                 yield self._change(site, new, f"the wrong divisor is used, {text_of(divisor)}", 1)
-        for node in all_of(site.node, "binary_expression") if site.kind == "value" else ():
-            dividend = node.child_by_field_name("left")
-            if sign_of(node) not in ("/", "%") or text_of(dividend) not in self._declared:
-                continue
-            divided = (text_of(each.child_by_field_name("left")) for each in parts)
-            names = {
-                name for name in divided if name in self._index_in_block and self._is_visible(name, node)
-            }
-            for name in sorted(names - {text_of(dividend), self._target(site)}):
-                mistake = f"the wrong variable is divided, {text_of(dividend)}"
-                new = replaced(site.node, {dividend: name}) if dividend is not None else ""
-                yield self._change(site, new, mistake, 2)
         quotients = {
             text_of(node): None
             for node in all_of(self._body, "binary_expression")
@@ -1253,6 +1242,21 @@ class _Changes:
                 for quotient in quotients:
                     new = replaced(site.node, {divisor: f"({quotient})"})
                     yield self._change(site, new, f"the wrong divisor is used, {text_of(divisor)}", 2)
+
+    def _other_dividend(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `column = tid % (BN / TN)` for `column = row % (BN / TN)`, with what is divided elsewhere."""
+        if site.kind != "value":
+            return
+        parts = [node for node in all_of(self._body, "binary_expression") if sign_of(node) in ("/", "%")]
+        divided = {text_of(node.child_by_field_name("left")) for node in parts} & self._index_in_block
+        for node in all_of(site.node, "binary_expression"):
+            dividend = node.child_by_field_name("left") if sign_of(node) in ("/", "%") else None
+            if dividend is None or text_of(dividend) not in self._declared:
+                continue
+            for name in sorted(divided - {text_of(dividend), self._target(site)}):
+                if self._is_visible(name, node):
+                    mistake = f"the wrong variable is divided, {text_of(dividend)}"
+                    yield self._change(site, replaced(site.node, {dividend: name}), mistake, 2)
 
     def _number_of_threads(self, site: Site) -> Iterator[KernelChange]:
         """Yield `threads = blockDim.x * blockDim.y` for `threads = BM * BN`, if a loop has it as its step."""
@@ -1955,10 +1959,9 @@ class _Changes:
             for other in others:
                 if other != name:
                     mistake = f"the wrong variable is an index, {name}"
-                    is_strange = name not in self._varying and name not in counters
-                    rank = (
-                        2 if is_strange or {name, other} <= self._of_block_alone else 4
-                    )  # `row0` for `col0`
+                    is_size = name not in self._varying and name not in counters
+                    is_likely = is_size or {name, other} <= self._of_block_alone  # `row0` for `col0`
+                    rank = 2 if is_likely else 4
                     yield self._change(site, replaced(site.node, {node: other}), mistake, rank)
 
     def _other_order(self, site: Site) -> Iterator[KernelChange]:

@@ -116,9 +116,10 @@ class TestRuns:
         if result.status == "ok":
             return ""
         reason = result.reason or "the product is wrong"
-        if reason.startswith("no answer within"):
+        cause, hangs, _ = reason.partition("no answer within")
+        if hangs:
             self._hung.append(shape)
-            return f"it did not end within {self._run_s:g} s"
+            return f"{cause}it did not end within {self._run_s:g} s"
         return reason
 
     def _right(self, test: GradedTest) -> Outcome:

@@ -49,6 +49,8 @@ def _endless(loop: Node) -> tuple[str, str, str, int] | None:
     update = loop.child_by_field_name("update")
     if not names or names & _changed_in(loop):
         return _moving_end(loop, condition)
+    if any(_other_threads_may_change(name, loop) for name in names):
+        return None
     shown = " ".join(text_of(condition).split())
     file, line = file_and_line_of(loop)
     why = f"the loop in line {line} never ends: nothing in it changes what {shown} says"
@@ -62,6 +64,13 @@ def _endless(loop: Node) -> tuple[str, str, str, int] | None:
             value = text_of(update.child_by_field_name("right"))
             cure = f"change {counter} in each step, such as {counter} += {value}"
     return why, cure, file, line
+
+
+def _other_threads_may_change(name: str, at: Node) -> bool:
+    """Return whether a variable is in shared or global memory, where a thread may wait for another one."""
+    *_, file = ancestors(at)
+    declared = rf"\b(?:__shared__|__device__|__managed__)\b[^;(){{}}]*\b{re.escape(name)}\b"
+    return re.search(declared, text_of(file)) is not None
 
 
 def _moving_end(loop: Node, condition: Node) -> tuple[str, str, str, int] | None:

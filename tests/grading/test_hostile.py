@@ -64,7 +64,7 @@ REFUSED = {  # by the text, before a compiler reads it
 }
 
 FAILED = {  # while the kernel runs
-    "endless_loop": "it did not end within 1 s",
+    "endless_loop": "nothing in it changes what i < 1 says; it did not end within 1 s",
     "memory_bomb": "",
     "overwrites_inputs": "wrote into the input A",
     "jumps_anywhere": "crashed",
@@ -99,9 +99,16 @@ def test_a_kernel_that_crashes_or_does_not_end_costs_its_points(graded, capfd, n
     start = time.monotonic()
     grade = graded(HOSTILE / f"{name}.cu", QUICK)
     assert not grade.refused and grade.score == 0
-    assert {**FAILED, **LONG}[name] in grade.graded[0].outcome.detail
+    detail = grade.graded[0].outcome.detail
+    assert {**FAILED, **LONG}[name] in detail
+    assert name != "endless_barrier" or "never ends" not in detail, "another thread may change the flag"
     assert time.monotonic() - start < 60
     assert capfd.readouterr() == ("", ""), "what a kernel prints is dropped"
+
+
+def test_a_kernel_that_did_not_end_is_not_run_on_larger_problems(graded):
+    grade = graded(HOSTILE / "endless_loop.cu", QUICK + "[[problem]]\nsize = 61\npoints = 1\n")
+    assert grade.graded[1].outcome.detail == "not run: the kernel did not end on a smaller problem"
 
 
 @pytest.mark.parametrize("name", ["template_bomb", pytest.param("macro_bomb", marks=pytest.mark.long)])

@@ -840,8 +840,10 @@ def _of_one_grid(errors: Sequence[Mistake], own_size: tuple[int, int, int] | Non
     empty = [mistake for mistake in errors if mistake.message.startswith(EMPTY_GRID)]
     if few is None or not empty:
         return errors
-    cure = max((mistake.cure for mistake in empty), key=len)  # for x and y, if it can
-    cure += "".join(few.cure.partition(AND_CHECK)[1:])
+    launch, *check = few.cure.partition(AND_CHECK)
+    rounded = max((mistake.cure for mistake in empty), key=len)  # for x and y, if it can
+    # A grid that was found to be right without a quotient of the program is none that only has to be rounded.
+    cure = few.cure if launch.startswith("launch ") and not check[0] else rounded + "".join(check)
     own = str(Shape(*own_size)) if own_size else ""
     at_own = "".join(
         f"the program's own size, {own}, {mistake.message}; " for mistake in empty if own in mistake.sizes

@@ -162,7 +162,8 @@ class Variant:
         if min(x, y, z) < 1:
             if field == "grid" and any(expression.names for expression in expressions):
                 empty = [e for e in expressions if e.whole(names) < 1]
-                raise KernelError(f"{EMPTY_GRID} {x} x {y} x {z} blocks; {self.rounded_up(empty)}")
+                cure = self.rounded_up(empty) + self._or_by_tile(empty)
+                raise KernelError(f"{EMPTY_GRID} {x} x {y} x {z} blocks; {cure}")
             raise UsageError(f"{self}: {field} is {x} x {y} x {z}; each number must be at least 1")
         return x, y, z
 
@@ -193,6 +194,16 @@ class Variant:
             size, tile, *_ = found[0]
             text += f"; C++ rounds {size} / {tile} down before ceil({size} / {tile}) sees it"
         return self.method.with_own_sizes(text) if is_of_host_code else text
+
+    def _or_by_tile(self, extents: Sequence[Expression]) -> str:
+        """Return that a number of blocks that is divided twice may have one divisor too many."""
+        for extent in extents:
+            if twice := re.search(r"\bceil\(([MN]) / (\w+)\) // ", extent.text):
+                size, tile = twice.groups()
+                once = self.method.rounded_up(size, tile)
+                text = f", or {once} if a block covers {tile} {'columns' if size == 'N' else 'rows'}"
+                return self.method.with_own_sizes(text)
+        return ""
 
     def why_too_few(self, names: Mapping[str, int], larger: Sequence[int]) -> str:
         """Return why a launch has fewer blocks in x and y than another grid, which is right.

@@ -189,6 +189,12 @@ class Variant:
                     f"{size} has to be a multiple of {tile}, the elements of a vector: pad the matrices, or "
                 )
                 return self.method.with_own_sizes(text) + "access the rest of each row one by one"
+        source = without_comments(self.method.source)
+        function = next(_ROUNDS_DOWN.finditer(source), None)
+        if is_of_host_code and function and len(re.findall(rf"\b{function['name']}\(", source)) > 1:
+            line = source.count("\n", 0, function.end()) + 1
+            up_in_it = self.method.rounded_up(function["size"], function["tile"])
+            return f"round {what} up in {function['name']}: {up_in_it} (line {line})"
         text = f"round {what} up: " + ", ".join(itertools.starmap(up, found))
         if is_of_host_code and re.search(r"\bceilf?\(", without_comments(self.method.source)):
             size, tile, *_ = found[0]
@@ -243,6 +249,12 @@ EMPTY_GRID = "cannot be launched: the grid is"
 
 _OF_VECTOR = r"(?:char|short|int|long|float|double|half|bfloat16)"
 """How the name of a type of vectors begins, such as float4."""
+
+_ROUNDS_DOWN = re.compile(
+    r"\b(?P<name>\w+)\s*\((?:[\w\s]*\s)?(?P<size>\w+)\s*,(?:[\w\s]*\s)?(?P<tile>\w+)\s*\)"
+    r"\s*(?:\{\s*return\s)?[\s(]*(?P=size)\)*\s*/\s*\(*(?P=tile)\b"
+)
+"""A function, or a macro, of the host code that divides a size by a tile, and that does not round up."""
 
 _SIZES = r"[MNK](?: \* [MNK])*"
 """A size, or a product of sizes."""

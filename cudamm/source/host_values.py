@@ -209,13 +209,14 @@ class Variables:
     values: dict[str, HostNumber] = field(default_factory=dict)  # each after those that it needs
     unknown: dict[str, ast.AST | None] = field(default_factory=dict)  # with what would be their values
     in_program: dict[str, str] = field(default_factory=dict)  # their names there, if they have others
+    arrays: set[str] = field(default_factory=set)  # names of arrays, which no number may have too
 
     def declare(self, name: str, number: HostNumber) -> HostNumber:
         """Return a number as the variable of a name."""
         names = _names_like(name)
         name_of_program, name = name, next(names)
         while number.text != name and (
-            name in self.unknown or self.values.setdefault(name, number) != number
+            name in self.unknown or name in self.arrays or self.values.setdefault(name, number) != number
         ):
             name = next(names)
         if name != cpp_name(name_of_program):
@@ -254,7 +255,8 @@ class Variables:
             )
         if not isinstance(value, HostArray):
             return value
-        name, shape = cpp_name(name), value.shape
+        name, shape = next(each for each in _names_like(name) if each not in self.values), value.shape
+        self.arrays.add(name)
         if shape and len(shape) == 2:  # numbers get names, so that they are known as sizes
             shape = self._extent(f"{name}_rows", shape[0]), self._extent(f"{name}_cols", shape[1])
         return replace(value, name=name, shape=shape, elements=value.elements or object())

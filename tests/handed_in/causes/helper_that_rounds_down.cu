@@ -1,0 +1,23 @@
+#include <cuda_runtime.h>
+#define T 16
+static inline unsigned int divUp(const unsigned int n,
+ unsigned int tile)
+{
+    // rounds up
+    return n / tile;
+}
+__global__ void mm(const float *A, const float *B, float *C, int M, int N, int K) {
+    int r = blockIdx.y * T + threadIdx.y, c = blockIdx.x * T + threadIdx.x;
+    if (r < M && c < N) {
+        float s = 0;
+        for (int k = 0; k < K; k++) s += A[r * K + k] * B[k * N + c];
+        C[r * N + c] = s;
+    }
+}
+int main() {
+    int M = 100, N = 90, K = 70;
+    float *a, *b, *c;
+    cudaMalloc(&a, M * K * 4); cudaMalloc(&b, K * N * 4); cudaMalloc(&c, M * N * 4);
+    mm<<<dim3(divUp(N, T), divUp(M, T)), dim3(T, T)>>>(a, b, c, M, N, K);
+    cudaDeviceSynchronize();
+}

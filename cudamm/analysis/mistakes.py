@@ -26,7 +26,13 @@ from cudamm.kernels.launch_plan import Extents, Launch
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.source.c_definitions import is_index_of_thread, lines_in_one_function, names_with
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
-from cudamm.source.kernel_changes import is_for_one_warp, why_barrier_is_missed, with_barriers
+from cudamm.source.kernel_changes import (
+    LOADS_FOR_OTHERS,
+    if_around_loads_of,
+    is_for_one_warp,
+    why_barrier_is_missed,
+    with_barriers,
+)
 
 Kind = Literal[
     "race",
@@ -769,7 +775,12 @@ def uninitialised(watched: WatchedLaunch, fault: Fault) -> Mistake:
     if watched.program.method.copies_back_only:
         cure = "pass an array of zeros by pycuda.driver.InOut, which copies it to the GPU before the launch"
     message = f"{watched.access(fault)}, which was never written"
-    return _element_mistake(watched, "uninitialised", fault, message, cure if fault.space == "global" else "")
+    if fault.space == "shared":
+        branch, cure = if_around_loads_of(watched.program.text, fault.array), ""
+        if branch is not None:
+            message += f": only threads that enter the if of line {branch} load elements of {fault.array}"
+            cure = LOADS_FOR_OTHERS
+    return _element_mistake(watched, "uninitialised", fault, message, cure)
 
 
 def index(watched: WatchedLaunch, fault: Fault) -> Mistake:
@@ -978,8 +989,9 @@ def bank_conflict(watched: WatchedLaunch, access: Access) -> Mistake | None:
     if shape and len(shape.extents) == 2:
         if stride and stride % shape.row_bytes == 0:
             message += ": neighbouring threads access one column"
-        in_line = watched.program.line_text(access.line, access.file)
-        by_vectors = access.size_bytes > shape.element_bytes or "matrix_sync" in in_line
+        of_array = (each for each in watched.observation.accesses if each.array == access.array)
+        lines = {watched.program.line_text(each.line, each.file) for each in of_array}
+        by_vectors = any("matrix_sync" in line for line in lines)
         cure = _cure_of_conflict(watched, access, shape, by_vectors)
     return watched.mistake(
         "bank-conflict", message, cure, access.line, access.file, array=access.array, count=access.requests

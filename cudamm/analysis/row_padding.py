@@ -48,7 +48,8 @@ def row_padding(
     Args:
         access: the access that has the conflict, which has to become smaller.
         shape: rows and columns of the array.
-        by_vectors: the rows have to begin at multiples of 16 bytes.
+        by_vectors: the rows have to begin at multiples of 16 bytes, as those of matrix_sync; in any case they
+            begin at multiples of the largest access to the array, or that one would be misaligned.
         has: number of elements of padding that the rows have already.
     """
     sites = {a.site: a for a in observation.accesses if a.array == access.array and a.space == "shared"}
@@ -76,7 +77,8 @@ def row_padding(
         before, after = (surplus_of(access.site, further) for further in (0, further_bytes))
         return before > 0 and before >= LEAST_GAIN * after
 
-    step = VECTOR_BYTES if by_vectors else shape.element_bytes
+    largest = max(site.size_bytes for site in sites.values())
+    step = VECTOR_BYTES if by_vectors else max(largest, shape.element_bytes)
     lengths = list(range(step, MOST_BYTES + 1, step))
     without = -has * shape.element_bytes
     if (

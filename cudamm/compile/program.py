@@ -135,6 +135,8 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
     # A macro with the name of a template parameter would replace it in its declaration.
     in_entry = set(re.findall(r"\w+", method.entry))
     words, defined = _names_in(code)
+    of_host = {parameter.name for parameter in method.parameters if parameter.is_of_host}
+    values = {name: value for name, value in values.items() if name not in of_host}
     source = _redefined(source, {name: value for name, value in values.items() if name in defined})
     substituted = [name for name in values if name in words and name not in defined | in_entry]
     _check_are_no_parameters([name for name in variant.params if name in substituted], method, code)

@@ -200,8 +200,9 @@ def check_block(program: Program, launch: Launch) -> None:
     """Check the block of a launch of a kernel.
 
     Raises:
-        UsageError: the kernel has dynamic shared memory, and the launch gives it 0 bytes.
-        KernelError: the block has more threads than the kernel allows by its `__launch_bounds__`.
+        UsageError: the kernel has dynamic shared memory, and no option gives it any.
+        KernelError: the block has more threads than the kernel allows by its `__launch_bounds__`, or the
+            program's own launch gives 0 bytes of dynamic shared memory.
     """
     method, text = program.method, program.text
     most = launch_bound(text, program.entry) if "__launch_bounds__" in text else None
@@ -214,10 +215,20 @@ def check_block(program: Program, launch: Launch) -> None:
     if launch.shared_bytes == 0 and dynamic_arrays_in(text):
         names = dynamic_arrays_in(device_code(text, program.entry))
         if names:
+            lacks = (
+                f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__), and the launch "
+                "gives it 0 bytes"
+            )
+            if method.launched_at[1] and method.path.suffix == ".py":
+                how = "the call needs their number, as shared= in PyCUDA and shared_mem= in CuPy"
+                raise KernelError(f"cannot run: {lacks}; {how}")
+            if method.launched_at[1]:
+                raise KernelError(
+                    f"cannot run: {lacks}; write their number as the third in <<<grid, block, bytes>>>"
+                )
             raise UsageError(
-                f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__), and the "
-                "launch gives it 0 bytes: pass the number of bytes with --shared-bytes, and write it as the "
-                "third in <<<grid, block, bytes>>>"
+                f"{lacks}: pass the number of bytes with --shared-bytes, and write it as the third in "
+                "<<<grid, block, bytes>>>"
             )
 
 

@@ -186,7 +186,7 @@ def describe(precision: Precision) -> str:
     if element.rounds_sums:
         return (
             f"its errors are {precision.ratio:.2g} times those of rounding C to {element.of_results.name}; "
-            "sums have to be kept in float32"
+            "products and sums have to be kept in float32"
         )
     if element.keeps_sums:
         return f"a product, a sum or C is rounded to fewer bits than {element.accumulator} has"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Collection
 
 import numpy as np
@@ -26,6 +27,7 @@ from cudamm.kernels.method import ELEMENT_TYPES, Method
 from cudamm.kernels.problem import UNSCALED, Matrix, Problem, Shape
 from cudamm.kernels.reference_product import reference_product
 from cudamm.kernels.sampled_product import SampledProduct, sampled_product
+from cudamm.source.c_text import without_comments
 from cudamm.source.sum_declaration import sum_declarations
 
 FEWEST_BITS = 6.5
@@ -203,14 +205,32 @@ def _described(precision: Precision, problem: Problem, method: Method | None) ->
     sums = _sums(method, types) if method is not None else set()
     if method is not None and len(sums) == 1 and problem.element.rounds_sums:
         ((line, kept_in),) = sums
+        factors = (
+            "" if "mma" in method.source else "convert the factors to float before they are multiplied, "
+        )
         return (
             f"the sum is kept in {kept_in} (line {line} of {method.path.name}), which rounds it after each "
-            f"addition: keep it in float, and round it once, when C is stored{advice}; {describe(precision)}"
+            f"addition: keep it in float, {factors}and round it once, when C is stored{advice}; "
+            f"{describe(precision)}"
+        )
+    products = _rounded_products(method) if method is not None and problem.element.rounds_sums else []
+    if method is not None and len(products) == 1 and not sums:
+        ((line, function),) = products
+        return (
+            f"{function}() rounds each product (line {line} of {method.path.name}): convert the factors to "
+            f"float before they are multiplied{advice}; {describe(precision)}"
         )
     place = _place(method, types) if method is not None else ""
     if place:
         place += f": keep it in {problem.element.of_results.c_name}"
     return f"{LESS_THAN_TYPE}: {describe(precision)}{place}{advice}"
+
+
+def _rounded_products(method: Method) -> list[tuple[int, str]]:
+    """Return the lines that add a product of `__hmul`, which rounds it, with the function's name."""
+    plain = without_comments(method.source)
+    found = re.finditer(r"(?:\+=|add2?(?:_rn)?\s*\()[^;{}]*?\b(__hmul2?(?:_rn)?)\s*\(", plain)
+    return [(plain.count("\n", 0, each.start(1)) + 1, each[1]) for each in found]
 
 
 def _sample(m: int, n: int) -> tuple[Matrix, Matrix]:

@@ -225,7 +225,8 @@ def _uncovered(
             if is_right:
                 return (
                     f"x and y of the grid are swapped: {covers}, and the product is right with "
-                    f"{_times(swapped)}; swap them, or swap x and y in the kernel"
+                    f"{_times(swapped)}; swap them, or swap blockIdx.x and blockIdx.y in the "
+                    "kernel"
                 )
         turned = (block[1], block[0])
         needed = [-(-axes[axis][1] // edges[axis]) if axis in edges else grid[axis] for axis in (0, 1)]

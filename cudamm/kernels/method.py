@@ -179,11 +179,13 @@ class Parameter:
     Attributes:
         default: the value if the user gives none.
         values: the values that a sweep tries, including the default.
+        is_of_host: the launch alone depends on it, and the kernel may have another variable of that name.
     """
 
     name: str
     default: Value
     values: tuple[Value, ...]
+    is_of_host: bool = False
 
 
 @dataclass(frozen=True)

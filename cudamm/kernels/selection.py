@@ -27,6 +27,7 @@ from cudamm.kernels.method import Method, Parameter, Value
 from cudamm.kernels.variant import Variant, check_count, count_variants, parse_values, variants
 from cudamm.source.c_text import function_of, kernels_in, without_comments
 from cudamm.source.kernel_changes import template_values
+from cudamm.source.variables_as_parameters import with_variable_as_constant
 
 AUTO = "auto"
 """Value of `--block` that adds the block size of highest occupancy to the default one."""
@@ -172,9 +173,14 @@ class Selection:
         for name, text in self._given_values().items():
             if name in {p.name for p in file.parameters}:
                 continue
-            if re.search(rf"\b{name}\b", code):
-                values = _values(name, text, ())
-                added.append(Parameter(name, values[0], values))
+            values = _values(name, text, ())
+            is_size = name in {own for _, own in file.size_names}
+            changed = None if is_size else _with_host_constant(source, path, fields, name, values)
+            source = changed or source
+            if changed or re.search(rf"\b{name}\b", code):
+                number = rf"#\s*define\s+{name}\s|\bconst(?:expr)?\b[^;(){{}}=]*\b{name}\s*=\s*\d"
+                is_of_host = changed is not None and not re.search(number, without_comments(file.code))
+                added.append(Parameter(name, values[0], values, is_of_host))
         return parse_method(source, path, Overrides(fields, tuple(added))) if added else file
 
     def _source(self, kernel: Path | str) -> tuple[str, Path]:
@@ -230,6 +236,31 @@ class Selection:
                 raise UsageError(f"{name} is given twice; list its values: {name}={given[name]},{text}")
             given[name] = text
         return given
+
+
+def _with_host_constant(
+    source: str, path: Path, fields: Mapping[str, str], name: str, values: Sequence[Value]
+) -> str | None:
+    """Return a source in which a variable of the host code is a constant; None if the file has none.
+
+    Raises:
+        UsageError: the values lead to different launches.
+    """
+    numbers = [value for value in values if isinstance(value, int)]
+    texts = [with_variable_as_constant(source, name, number) for number in numbers]
+    if not texts or texts[0] is None:
+        return None
+    launched = {
+        parse_method(text, path, Overrides(fields, (Parameter(name, value, (value,), True),))).found_fields
+        for text, value in zip(texts, numbers, strict=True)
+        if text
+    }
+    if len(launched) > 1:
+        raise UsageError(
+            f"{path} launches another kernel, or in another way, for some values of {name}: give -D {name}= "
+            "one value at a time"
+        )
+    return texts[0]
 
 
 def _with_parameter(method: Method, name: str) -> str:

@@ -375,6 +375,13 @@ def sums_per_thread(text: str, entry: str) -> dict[str, int]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+LOADS_FOR_OTHERS = (
+    "threads beyond the edge of C load elements for the others, so guard each load by the row and the column "
+    "that it reads, with 0 beyond the edge"
+)
+"""What a kernel with tiles has to do at the edge of C."""
+
+
 def why_barrier_is_missed(text: str, file: str, line: int) -> tuple[str, str, int] | None:
     """Return why not all threads of a block reach a barrier, what to do, and the line of the cause.
 
@@ -413,10 +420,64 @@ def why_barrier_is_missed(text: str, file: str, line: int) -> tuple[str, str, in
     if early:
         why = f"the return in line {place} ends threads of a block before the barrier in line {line}"
         cure = "keep the threads until after the last barrier: guard the loads and the store instead"
+        branch = next((node for node in ancestors(cause) if node.type == "if_statement"), None)
     else:
         why = f"the barrier in line {line} is inside the if of line {place}, which some threads do not enter"
         cure = "move the barrier out of the if, and leave only loads, sums and stores inside"
+        branch = cause
+    if branch is not None and _leaves_out_loads_of_edge(branch, kernel, text, in_branch=not early):
+        kept = "keep the threads until after the last barrier" if early else "end the if before the barrier"
+        cure = f"{kept}: {LOADS_FOR_OTHERS}, and guard the store"
     return why, cure, place
+
+
+def if_around_loads_of(text: str, array: str) -> int | None:
+    """Return the line of the `if` that only threads within C enter, and that has all stores to a tile in it.
+
+    Threads beyond the edge of C then store nothing, also where others need their elements.
+    """
+    stores = list(_stores_to(parsed(text), {array}))
+    around = [
+        [
+            node
+            for node in ancestors(store)
+            if node.type == "if_statement"
+            and node.child_by_field_name("alternative") is None
+            and _compares_with_parameter(node)
+        ]
+        for store in stores
+    ]
+    lines = {file_and_line_of(nodes[0])[1] for nodes in around if nodes}
+    return lines.pop() if stores and all(around) and len(lines) == 1 else None
+
+
+def _leaves_out_loads_of_edge(branch: Node, kernel: Node, text: str, *, in_branch: bool) -> bool:
+    """Return whether an `if` compares with a size, and threads that fail it load no element of a tile.
+
+    Args:
+        in_branch: the loads are in the `if`; else a return in it ends the threads before they load.
+    """
+    tiles = shared_arrays_in(text) | set(dynamic_arrays_in(text))
+    stores = _stores_to(branch if in_branch else kernel, tiles)
+    return _compares_with_parameter(branch) and next(stores, None) is not None
+
+
+def _compares_with_parameter(branch: Node) -> bool:
+    """Return whether the condition of an `if` has a parameter of its function, as `row < M` has."""
+    condition = branch.child_by_field_name("condition")
+    names = {text_of(name) for name in all_of(condition, "identifier")} if condition else set()
+    function = next((node for node in ancestors(branch) if node.type == "function_definition"), None)
+    parameters = function_of_node(function).parameters if function else ()
+    return bool(names & {declared_name(each.child_by_field_name("declarator")) for each in parameters})
+
+
+def _stores_to(node: Node, arrays: Collection[str]) -> Iterator[Node]:
+    """Yield the assignments to elements of arrays."""
+    for each in all_of(node, "assignment_expression"):
+        target = each.child_by_field_name("left")
+        is_element = target is not None and target.type == "subscript_expression"
+        if is_element and text_of(next(all_of(each, "identifier"), None)) in arrays:
+            yield each
 
 
 def is_for_one_warp(text: str, file: str, line: int) -> bool:

@@ -7,12 +7,12 @@ sizes such as `__constant__ int width;` to which the program copies a number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
 from cudamm.source.c_text import blanked
-from cudamm.source.parsed_source import all_of, declared_name, is_inside, parsed, text_of
+from cudamm.source.parsed_source import all_of, ancestors, declared_name, is_inside, parsed, text_of
 
 MATRICES = 3
 
@@ -70,6 +70,45 @@ def with_constants_as_parameters(source: str) -> str:
         comma = ", " if given.named_child_count else ""
         edits.add((given.end_byte - 1, given.end_byte - 1, comma + ", ".join(texts)))
     return _edited(source, edits)
+
+
+def with_variable_as_constant(source: str, name: str, value: int) -> str | None:
+    """Return C++ source in which a variable of the host code is a constant of the file.
+
+    So the launch can be read for other values of `int tile = argc > 1 ? atoi(argv[1]) : 16;`.
+
+    Returns:
+        None if neither a function that launches a kernel nor the file declares such a variable.
+    """
+    encoded, tree = source.encode(), parsed(source)
+    functions = all_of(tree, "function_definition")
+    launching = [function for function in functions if any(all_of(function, "kernel_call_syntax"))]
+    edits: set[tuple[int, int, str]] = set()
+    for function in launching:
+        own = list(_variables(all_of(function, "declaration", "parameter_declaration"), name))
+        of_file = () if own else (node for node in tree.named_children if "const" not in text_of(node))
+        scope, declared = (function, own) if own else (tree, list(_variables(of_file, name)))
+        if not declared:
+            continue
+        changed = [part.child_by_field_name("left") for part in all_of(scope, "assignment_expression")]
+        changed += [part.child_by_field_name("argument") for part in all_of(scope, "pointer_expression")]
+        targets = {node for node in (*declared, *changed) if node is not None and text_of(node) == name}
+        edits |= {(node.end_byte, node.end_byte, "_of_user") for node in targets}
+        around = list(ancestors(declared[0]))
+        start = around[-2].start_byte  # of what the file has at its outermost level
+        edits.add((start, start, f"const int {name} = {value}; "))
+    for start, end, text in sorted(edits, reverse=True):
+        encoded = encoded[:start] + text.encode() + encoded[end:]
+    return encoded.decode() if edits else None
+
+
+def _variables(nodes: Iterable[Node], name: str) -> Iterator[Node]:
+    """Yield the identifiers of the variables of a name that declarations declare."""
+    for declaration in nodes:
+        for each in declaration.children_by_field_name("declarator"):
+            inner = each.child_by_field_name("declarator") if each.type == "init_declarator" else each
+            if inner is not None and inner.type == "identifier" and text_of(inner) == name:
+                yield inner
 
 
 def sizes_without_value(source: str) -> list[str]:

@@ -59,6 +59,7 @@ from cudamm.source.seen_from import seen_from
 from cudamm.source.simplified_expression import ROLES, bracketed, simplified, values_for
 from cudamm.source.template_branches import without_other_branches
 from cudamm.source.tensor_dimensions import WrongDimension, wrong_dimension
+from cudamm.source.variables_as_parameters import with_variable_as_constant
 
 _USUAL_BLOCK_EDGE = 16
 _BLOCK_EDGES = (8, 16, 32)
@@ -921,6 +922,8 @@ class _Launch:
                 self.assumed[name] = f"{in_file} = {value}, as the condition of this launch says"
             elif value is not None and is_chosen_by_user(self.file, self.function, name):
                 self.assumed[name] = f"{in_file} = {value} unless its user chooses another"
+                if name == in_file and with_variable_as_constant(self.file.text, name, value):
+                    self.assumed[name] += f", as with -D {name}=…"
             elif value is not None and of_gpu:
                 self.assumed[name] = (
                     f"{in_file} = {value} is assumed: another GPU may have more multiprocessors"

@@ -94,7 +94,7 @@ def test_a_value_that_argv_may_change_is_taken_with_a_word() -> None:
     sure = parse_method(KERNEL + program.replace("{}", ""), Path("k.cu"))
     chosen = parse_method(KERNEL + program.replace("{}", "if (argc > 1) edge = atoi(argv[1]);"), Path("k.cu"))
     assert [str(extent) for extent in (*sure.threads, *chosen.threads)] == ["4", "4"] * 2
-    assert "(edge = 4 unless its user chooses another)" in chosen.remarks[0]
+    assert "(edge = 4 unless its user chooses another, as with -D edge=…)" in chosen.remarks[0]
     assert "unless" not in sure.remarks[0]
 
 

@@ -116,6 +116,25 @@ def declared_padding(text: str, name: str) -> int:
     return number_in(code, last.rpartition("+")[2]) or 0 if "+" in last else 0
 
 
+def rows_in_one_dimension(text: str, name: str) -> tuple[str, int] | None:
+    """Return how long a row of an array is that is always indexed as in `tile[row * LD + column]`.
+
+    Returns:
+        the length as it is written and its value; None if not all indices have one such factor.
+    """
+    code = without_comments(text)
+    declared = _extents_of(code, name)
+    indices = re.findall(rf"\b{re.escape(name)}\s*\[([^\[\]]+)\]", code)
+    found: set[tuple[str, int]] = set()
+    for index in indices:
+        if declared == [index]:
+            continue
+        product = re.search(r"(\w+|\([^()]*\))\s*\*\s*(\w+|\([^()]*\))", index)
+        lengths = [(each, number_in(code, each)) for each in product.groups()] if product else []
+        found |= {(each, value) for each, value in lengths if value} or {("", 0)}
+    return found.pop() if len(found) == 1 and ("", 0) not in found else None
+
+
 def _extents_of(code: str, name: str) -> list[str]:
     """Return the extents in the declaration of a `__shared__` array as they are written."""
     array = re.compile(rf"\b{re.escape(name)}\s*((?:\[[^\[\]]+\]\s*)+)")

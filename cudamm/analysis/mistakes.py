@@ -13,7 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cudamm.analysis.array_elements import ArrayShape, array_shapes, declared_padding, element_name
+from cudamm.analysis.array_elements import (
+    ArrayShape,
+    array_shapes,
+    declared_padding,
+    element_name,
+    rows_in_one_dimension,
+)
 from cudamm.analysis.overlapping_arrays import Overlap, overlap_of
 from cudamm.analysis.proven_cause import WITHIN_MATRIX, ProvenCause
 from cudamm.analysis.row_padding import elements_side_by_side, row_padding
@@ -602,7 +608,9 @@ def _missing_barrier(watched: WatchedLaunch, fault: Fault, writer: ThreadAt, oth
     if fault.space == "global" and (other.op != "load" or write == read or fault.array == "C"):
         return _Lack(cure=_one_owner(watched, fault, writer, other))
     if other.op != "load":
-        cure = "let one thread write each element, or put __syncthreads() between the two writes"
+        # A barrier beside a statement does not part two turns of the loop in which it is.
+        apart = "" if write == read else ", or put __syncthreads() between the two writes"
+        cure = f"let one thread write each element{apart}"
         texts = [watched.program.line_text(at.line, fault.file) for at in (writer, other)]
         if write != read and not all(re.search(rf"\b{re.escape(fault.array)}\b", text) for text in texts):
             cure += f"; if the lines write two arrays, these overlap in {fault.array}"
@@ -993,6 +1001,16 @@ def bank_conflict(watched: WatchedLaunch, access: Access) -> Mistake | None:
         lines = {watched.program.line_text(each.line, each.file) for each in of_array}
         by_vectors = any("matrix_sync" in line for line in lines)
         cure = _cure_of_conflict(watched, access, shape, by_vectors)
+    elif shape and (row := rows_in_one_dimension(watched.program.text, access.array)):
+        length, elements = row
+        rows = ArrayShape((shape.elements // elements, elements), shape.element_bytes)
+        has = elements % (BANKS // 2)  # of a tile of 16 or 32 columns
+        if padding := row_padding(access, rows, watched.observation, by_vectors=False, has=has):
+            rest = "" if padding.is_free else "; a smaller conflict is left"
+            cure = (
+                f"let the rows of {access.array} be {elements + padding.elements} elements long instead of "
+                f"{elements} ({length}), also where the array is declared{rest}"
+            )
     return watched.mistake(
         "bank-conflict", message, cure, access.line, access.file, array=access.array, count=access.requests
     )

@@ -250,6 +250,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             seen = [] if of_usual else _faults(whole) or []
             if any(fault.kind == "out-of-bounds" and fault.space == "global" for fault in seen):
                 of_usual = _of_text(whole, _is_condition)  # few changes; all others may take the whole time
+            if any(fault.kind == "race" or fault.space == "shared" for fault in seen):
+                of_usual = of_usual or _of_launch(whole, _fewer_threads)
             of_usual = of_usual or _of_text(whole)
             if not any(fault.kind == "misaligned" for fault in seen):  # else any row may do
                 of_usual = of_usual or _of_declarations(whole, changes_of_extents(source.text, source.entry))
@@ -260,7 +262,7 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             is_within = faults and all(f.space == "shared" or f.kind == "race" for f in faults)
             cause = _of_text(whole, _is_step_of_grid) if is_within else None
             if cause is None and is_within:  # surplus threads may write what others write, in any order
-                cause = _of_launch(whole, _other_rows_of_threads)
+                cause = _of_launch(whole, _other_rows_of_threads) or _of_launch(whole, _fewer_threads)
             cause = cause or _of_text(whole, _is_condition) or _of_text(whole, _is_in_bytes)
             if cause is None and is_within:
                 cause = _of_launch(whole, _more_shared_memory) or _of_launch(whole, _blocks_of_used_axes)
@@ -905,6 +907,18 @@ def _other_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             f"product is right with {x} x {y}",
             f"launch blocks of {x} x {y} threads", relaunched=with_block,
         )  # fmt: skip
+
+
+def _fewer_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield smaller blocks, the largest first."""
+    smaller = [
+        (cause, block)
+        for cause in _other_threads(case, launch)
+        if cause.relaunched is not None
+        for block in [cause.relaunched(launch).block]
+        if block[0] <= launch.block[0] and block[1] <= launch.block[1]
+    ]
+    yield from (cause for cause, _ in sorted(smaller, key=lambda pair: -math.prod(pair[1])))
 
 
 def _other_rows_of_threads(case: Case, launch: Launch) -> Iterator[ProvenCause]:

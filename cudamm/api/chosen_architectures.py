@@ -74,6 +74,11 @@ def _that_compile(architectures: Sequence[Architecture]) -> tuple[list[Architect
     left = [architecture for architecture in architectures if architecture not in refused]
     if not left:
         architecture, reason = next(iter(refused.items()))
+        if "cannot compile" in reason:  # there is an nvcc
+            advice += (
+                "; the registers are those that an older CUDA toolkit reports or, as an estimate, those of "
+                "the nearest architecture that this one compiles for"
+            )
         raise NoDeviceError(f"{architecture}: {reason}; {advice}")
     others = ", ".join(map(str, refused))
     return left, f"left out: {others}, for which nvcc cannot compile; {advice}" if others else ""

@@ -216,8 +216,8 @@ def check_block(program: Program, launch: Launch) -> None:
         names = dynamic_arrays_in(device_code(text, program.entry))
         if names:
             lacks = (
-                f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__), and the launch "
-                "gives it 0 bytes"
+                f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__), and the "
+                "launch gives it 0 bytes"
             )
             if method.launched_at[1] and method.path.suffix == ".py":
                 how = "the call needs their number, as shared= in PyCUDA and shared_mem= in CuPy"

@@ -251,6 +251,8 @@ def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) ->
     why = "the file launches no kernel that multiplies two matrices"
     if launch:
         why = f"the file does not launch {launch.kernel}"
+        if re.search(rf"\b{launch.kernel}\s*(?:<[^<>;]*>)?\s*<<<", without_comments(found.code)):
+            why = f"the launch of {launch.kernel} could not be read, as a statement near it is incomplete"
     if launch and launch.line:
         why = f"the launch in {launch.place} could not be read"
     if launch and launch.unknown:

@@ -72,7 +72,8 @@ def _how_to_save_registers(result: OccupancyResult, step: Step) -> str:
     return (
         f"; __launch_bounds__({result.threads_per_block}, {step.active_blocks}) before the kernel's name, or "
         f"nvcc -maxrregcount={registers}, limits a thread to {registers} registers (values beyond them spill "
-        "to local memory, which takes time); a smaller tile of C per thread needs fewer registers"
+        "to local memory, which takes time); if a thread computes several elements of C, fewer need fewer "
+        "registers"
     )
 
 

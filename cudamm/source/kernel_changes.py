@@ -1985,7 +1985,8 @@ class _Changes:
                 name = text_of(nodes[0]) if len(nodes) == 2 and {*map(sign_of, divided)} == {*"/%"} else ""
                 if name not in self._tiles or text_of(nodes[1]) != name:
                     continue
-                for other in self._tiles_at(nodes[0]):
+                lengths = {self._extents_of(each)[-1] for each in self._shared_arrays_beside(first)}
+                for other in sorted(self._tiles_at(nodes[0]), key=lambda tile: tile not in lengths):
                     if not _is_same_number(other, name):
                         shown = " ".join(" ".join(map(text_of, declared)).split()).rstrip(";")
                         new = re.sub(rf"([/%]\s*){re.escape(name)}\b", rf"\g<1>{other}", shown)
@@ -1995,6 +1996,11 @@ class _Changes:
                             tuple((node.start_byte, node.end_byte, other) for node in nodes), 2,
                         )  # fmt: skip
                 break
+
+    def _shared_arrays_beside(self, statement: Node) -> set[str]:
+        """Return the shared arrays with fixed extents that are accessed in the block around a statement."""
+        names = all_of(statement.parent or statement, "identifier")
+        return {name for name in map(text_of, names) if name in self._shared and self._extents_of(name)}
 
     def _of_other_thread(self, site: Site) -> Iterator[KernelChange]:
         """Yield an index with each variable of the thread replaced by each other one, as `col` by `row`."""

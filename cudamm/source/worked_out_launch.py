@@ -1360,10 +1360,13 @@ class _Launch:
         """Return the line in which a variable of a C++ program gets its value, if it is computed; else ""."""
         if passed_by(self.function):
             return ""
-        value = self.function.values.get(text_of(variable))
-        if value is None or value.type == "number_literal" or not is_inside(value, self.function.node):
+        name, value = text_of(variable), self.function.values.get(text_of(variable))
+        if value is None or value.type == "number_literal":
             return ""
-        return place_of(value)
+        if not is_inside(value, self.function.node):  # of `dim3 block(TILE, TILE)`, as `initialised` reads it
+            declared = all_of(self.function.node, "function_declarator")
+            value = next((node for node in declared if declared_name(node) == name), None)
+        return place_of(value) if value else ""
 
     def _conditions_of_launch(self) -> Iterator[str]:
         """Yield conditions such as `M == N` and `N % 16 == 0` under which the program launches the kernel."""

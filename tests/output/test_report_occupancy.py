@@ -288,8 +288,8 @@ def test_the_emptiest_grids_of_all_architectures_are_reported_and_the_others_cou
 
 LIMIT = (
     "; __launch_bounds__(256, 6) before the kernel's name, or nvcc -maxrregcount=40, limits a thread to 40 "
-    "registers (values beyond them spill to local memory, which takes time); a smaller tile of C per thread "
-    "needs fewer registers"
+    "registers (values beyond them spill to local memory, which takes time); if a thread computes several "
+    "elements of C, fewer need fewer registers"
 )
 """How to reach 40 registers in blocks of 256 threads, 6 of which then fit."""
 

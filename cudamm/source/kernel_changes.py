@@ -443,7 +443,7 @@ def if_around_loads_of(text: str, array: str) -> int | None:
             for node in ancestors(store)
             if node.type == "if_statement"
             and node.child_by_field_name("alternative") is None
-            and _compares_with_parameter(node)
+            and _is_edge_of_c(node)
         ]
         for store in stores
     ]
@@ -452,23 +452,24 @@ def if_around_loads_of(text: str, array: str) -> int | None:
 
 
 def _leaves_out_loads_of_edge(branch: Node, kernel: Node, text: str, *, in_branch: bool) -> bool:
-    """Return whether an `if` compares with a size, and threads that fail it load no element of a tile.
+    """Return whether an `if` is for threads within C, so that the others load no element of a tile.
 
     Args:
         in_branch: the loads are in the `if`; else a return in it ends the threads before they load.
     """
     tiles = shared_arrays_in(text) | set(dynamic_arrays_in(text))
     stores = _stores_to(branch if in_branch else kernel, tiles)
-    return _compares_with_parameter(branch) and next(stores, None) is not None
+    return _is_edge_of_c(branch) and next(stores, None) is not None
 
 
-def _compares_with_parameter(branch: Node) -> bool:
-    """Return whether the condition of an `if` has a parameter of its function, as `row < M` has."""
+def _is_edge_of_c(branch: Node) -> bool:
+    """Return whether a condition has a size and no counter of a loop: `row < M`, and not `k0 + x < K`."""
     condition = branch.child_by_field_name("condition")
     names = {text_of(name) for name in all_of(condition, "identifier")} if condition else set()
     function = next((node for node in ancestors(branch) if node.type == "function_definition"), None)
     parameters = function_of_node(function).parameters if function else ()
-    return bool(names & {declared_name(each.child_by_field_name("declarator")) for each in parameters})
+    sizes = {declared_name(each.child_by_field_name("declarator")) for each in parameters}
+    return bool(names & sizes) and names.isdisjoint(counters_at(branch))
 
 
 def _stores_to(node: Node, arrays: Collection[str]) -> Iterator[Node]:

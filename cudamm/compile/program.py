@@ -164,9 +164,12 @@ def program(variant: Variant, element: ElementType, fmad: bool, shape: Shape | N
 
 
 def _check_are_no_parameters(chosen: Sequence[str], method: Method, code: str) -> None:
-    """Raise UsageError if a name that -D gives a value is a parameter of a user's kernel."""
+    """Raise UsageError if a name that -D gives a value is a parameter, or a variable, of a user's kernel."""
     if not chosen or method.builtin or not method.is_kernel:
         return
+    from cudamm.source.parsed_source import variables_in_functions  # loads the parser
+
+    variables = variables_in_functions(code)
     names = parameter_names(code, method.entry)
     for name in chosen:
         if name in names:
@@ -180,6 +183,8 @@ def _check_are_no_parameters(chosen: Sequence[str], method: Method, code: str) -
             raise UsageError(
                 f"{name} is a parameter of {method.entry}, and -D sets constants: give its value with {how}"
             )
+        if name in variables:
+            raise UsageError(f"{name} is a variable of {method.path}, and -D sets constants")
 
 
 @functools.lru_cache(maxsize=8)  # all variants of a method have the same code

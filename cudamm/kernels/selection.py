@@ -174,12 +174,14 @@ class Selection:
             if name in {p.name for p in file.parameters}:
                 continue
             values = _values(name, text, ())
-            is_size = name in {own for _, own in file.size_names}
-            changed = None if is_size else _with_host_constant(source, path, fields, name, values)
+            is_constant = _is_constant(name, without_comments(file.code))
+            size = {own: letter for letter, own in file.size_names}.get(name)
+            if size and not is_constant:
+                raise UsageError(f"{name} is the size {size} of the problem in {path}: choose it with -n")
+            changed = None if size else _with_host_constant(source, path, fields, name, values)
             source = changed or source
             if changed or re.search(rf"\b{name}\b", code):
-                number = rf"#\s*define\s+{name}\s|\bconst(?:expr)?\b[^;(){{}}=]*\b{name}\s*=\s*\d"
-                is_of_host = changed is not None and not re.search(number, without_comments(file.code))
+                is_of_host = changed is not None and not is_constant
                 added.append(Parameter(name, values[0], values, is_of_host))
         return parse_method(source, path, Overrides(fields, tuple(added))) if added else file
 
@@ -236,6 +238,13 @@ class Selection:
                 raise UsageError(f"{name} is given twice; list its values: {name}={given[name]},{text}")
             given[name] = text
         return given
+
+
+def _is_constant(name: str, code: str) -> bool:
+    """Return whether a code defines a name as a macro or as a constant that is the same for all threads."""
+    of_threads = r"[^;]*(?:Dim|Idx)\b"
+    constant = rf"\bconst(?:expr)?\b[^;(){{}}=]*\b{name}\s*=(?!{of_threads})"
+    return re.search(rf"#\s*define\s+{name}\s|{constant}", code) is not None
 
 
 def _with_host_constant(

@@ -103,6 +103,17 @@ def is_inside(node: Node, outer: Node) -> bool:
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
+def variables_in_functions(source: str) -> set[str]:
+    """Return the names of the variables that the functions of a C++ source declare."""
+    functions = all_of(parsed(source), "function_definition")
+    declarations = (each for function in functions for each in all_of(function, "declaration"))
+    return {
+        declared_name(declarator)
+        for declaration in declarations
+        for declarator in declaration.children_by_field_name("declarator")
+    }
+
+
 def device_variables(source: str) -> dict[str, tuple[str, int]]:
     """Return the `__device__` variables that a kernel may change, with the file and line of each."""
     found = {}

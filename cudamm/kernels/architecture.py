@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cudamm.errors import UsageError
-from cudamm.kernels.named_gpus import NAMED_GPUS, NamedGpu, known_gpu
+from cudamm.kernels.named_gpus import NAMED_GPUS, NamedGpu, known_gpu, nearest_gpu
 
 WARP_THREADS = 32
 KB = 1024
@@ -227,7 +227,8 @@ def find_architecture(text: str) -> Architecture:
         return architecture_of_gpu(named)
     close = difflib.get_close_matches(text.strip().lower(), ARCHITECTURES, n=1, cutoff=0.4)
     hint = f"did you mean {close[0]}? " if close and text.strip().lower().startswith("sm") else ""
-    gpus = "" if hint else f"GPUs known by name are {', '.join(gpu.name for gpu in NAMED_GPUS)}; "
+    names = ", ".join(gpu.name for gpu in NAMED_GPUS)
+    gpus = "" if hint else f"{nearest_gpu(text)}GPUs known by name are {names}; "
     raise UsageError(f"unknown architecture “{text}”: {hint}{gpus}{_KNOWN}")
 
 

@@ -132,10 +132,15 @@ def named_gpu(text: str) -> NamedGpu:
     found = known_gpu(text)
     if found is not None:
         return found
+    names = ", ".join(gpu.name for gpu in NAMED_GPUS)
+    raise UsageError(f"unknown GPU “{text}”: {nearest_gpu(text)}known are {names}")
+
+
+def nearest_gpu(text: str) -> str:
+    """Return `did you mean rtx2080ti? ` for a name that is near that of a GPU; else nothing."""
     names = [gpu.name for gpu in NAMED_GPUS]
     close = difflib.get_close_matches(_key(text), names, n=1, cutoff=0.7)
-    hint = f"did you mean {close[0]}? " if close else ""
-    raise UsageError(f"unknown GPU “{text}”: {hint}known are {', '.join(names)}")
+    return f"did you mean {close[0]}? " if close else ""
 
 
 def known_gpu(text: str) -> NamedGpu | None:

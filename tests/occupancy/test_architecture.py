@@ -109,10 +109,19 @@ def test_an_architecture_is_found_by_the_name_of_its_gpu(text: str, name: str) -
     assert find_architecture(text) == ARCHITECTURES[name]
 
 
-@pytest.mark.parametrize("text", ["a11", "geforce", "tesla", "H300"])
-def test_gpus_outside_the_table_are_refused_with_those_in_it(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("a11", ""),
+        ("geforce", ""),
+        ("tesla", ""),
+        ("H300", "did you mean h[12]00. "),
+        ("rtx2080", "did you mean rtx2080ti. "),
+    ],
+)
+def test_gpus_outside_the_table_are_refused_with_those_in_it(text: str, near: str) -> None:
     with pytest.raises(
-        UsageError, match=rf"unknown architecture “{text}”: GPUs known.*h200.* choose one of sm_10"
+        UsageError, match=rf"unknown architecture “{text}”: {near}GPUs known.*h200.* choose one of sm_10"
     ):
         find_architecture(text)
 

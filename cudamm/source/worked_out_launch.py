@@ -1465,7 +1465,8 @@ def _rows_of_vectors(code: str, sizes: Iterable[str]) -> Iterator[tuple[str, str
             of_vectors = "|".join(rf"\*\s*{length}|{length}\s*\*" for length in in_vectors)
             is_row = re.search(rf"\*\s*{name}\b|\b{name}\s*\*", code[cast.end() : end])
             is_row = is_row or re.search(of_vectors, code)
-            ends = rf"\b{name}\s*(?:%|&(?!&))|\+\s*\w+\s*(?:<=?|>=?)\s*{name}\b|<=?\s*{name}\s*-"
+            of_vector = rf"\+\s*(?:\d+|[A-Z]\w*)\s*(?:<=?|>=?)\s*{name}\b"  # `col + 3 < N`, not `k + y < K`
+            ends = rf"\b{name}\s*(?:%|&(?!&))|{of_vector}|<=?\s*{name}\s*-"
             if is_row and not re.search(ends, code):
                 yield name, cast[1]
 

@@ -219,17 +219,15 @@ def check_block(program: Program, launch: Launch) -> None:
                 f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__), and the "
                 "launch gives it 0 bytes"
             )
-            if method.launched_at[1] and method.path.suffix == ".py":
-                how = "the call needs their number, as shared= in PyCUDA and shared_mem= in CuPy"
-                raise KernelError(f"cannot run: {lacks}; {how}")
-            if method.launched_at[1]:
-                raise KernelError(
-                    f"cannot run: {lacks}; write their number as the third in <<<grid, block, bytes>>>"
-                )
-            raise UsageError(
-                f"{lacks}: pass the number of bytes with --shared-bytes, and write it as the third in "
-                "<<<grid, block, bytes>>>"
+            advice = f"{lacks}: pass the number of bytes with --shared-bytes"
+            if not method.launched_at[1]:
+                raise UsageError(f"{advice}, and write it as the third in <<<grid, block, bytes>>>")
+            cure = (
+                "pass their number in the call: shared= in PyCUDA, shared_mem= in CuPy"
+                if method.path.suffix == ".py"
+                else "write their number as the third in <<<grid, block, bytes>>>"
             )
+            raise KernelError(f"cannot run: {advice}; {cure}")
 
 
 def _fits(letter: str, value: float) -> bool:

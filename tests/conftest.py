@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import signal
 from collections import Counter
@@ -44,6 +45,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if counts[test] % every != sampled.kwargs.get("first", 0):
                 item.add_marker(pytest.mark.slow)
             counts[test] += 1
+
+
+def pytest_collection_finish() -> None:
+    # Thousands of tests are objects that live to the end: no search for garbage has to look at them.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

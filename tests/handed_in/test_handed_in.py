@@ -29,7 +29,7 @@ def _name(case: dict[str, Any]) -> str:
     return f"{case['folder'].name}/{case['file']}-{case['command'].split()[0]}"
 
 
-@pytest.mark.sampled(120)
+@pytest.mark.sampled(200)
 @pytest.mark.parametrize("case", CASES, ids=_name)
 def test_a_file_that_is_handed_in_gets_the_right_answer(case: dict[str, Any]) -> None:
     command, *options = case["command"].split()

@@ -153,7 +153,7 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
     if source != code and "entry" in fields:
         fields["entry"] = _with_numbers(fields["entry"], source, code)
     others: dict[str, str] = {key: text for key, text in fields.items() if key in EXTENTS - given.keys()}
-    if others and _has_other_numbers(given.get("entry", ""), fields.get("entry", ""), source):
+    if others and "entry" in given and _has_other_numbers(given["entry"], fields.get("entry", ""), source):
         raise UsageError(
             f"{path}: the program launches {fields['entry']} with {as_options(others)}, which need not fit "
             f"{given['entry']}: pass {' and '.join(f'--{key}' for key in others)} too"
@@ -164,14 +164,14 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
 
 
 def _has_other_numbers(entry: str, launched: str, source: str) -> bool:
-    """Return whether two instances of a template differ in a number, as `mm<16>` and `mm<32>` do."""
+    """Return whether two instances of a template differ in a number, as `mm<16>` and `mm<TS>` do."""
 
     def numbers(text: str) -> list[int | None]:
         arguments = split_at_commas(text.partition("<")[2].rpartition(">")[0])
         return [number_in(source, argument.strip()) for argument in arguments]
 
     pairs = zip(numbers(entry), numbers(launched), strict=False)
-    return any(None not in pair and pair[0] != pair[1] for pair in pairs)
+    return any(launched is not None and given != launched for given, launched in pairs)
 
 
 def _with_numbers(entry: str, source: str, code: str) -> str:

@@ -20,7 +20,13 @@ from cudamm.source.c_definitions import (
 from cudamm.source.c_numbers import Number, Translation, constant_values, renamed
 from cudamm.source.expression import parse
 from cudamm.source.parsed_source import all_of, line_of, text_of
-from cudamm.source.program_values import callers_of, own_number, own_value
+from cudamm.source.program_values import (
+    callers_of,
+    doubts_at,
+    labels_of,
+    own_value,
+    switch_around,
+)
 from cudamm.source.seen_from import seen_from
 
 MOST_CALLERS = 4
@@ -28,9 +34,6 @@ MOST_CALLERS = 4
 
 MOST_LAUNCHES = 100
 """Number of launches of a file that are looked at."""
-
-_OF_LARGE = re.compile(r">=?\s*\d+\s*(?:\)|&&|and\b)")
-"""What a condition has that holds for large matrices, such as `(n >= 128)`."""
 
 _NAMED = ("identifier", "field_expression", "subscript_expression")
 
@@ -114,7 +117,7 @@ def launches(file: SourceFile) -> list[LaunchStatement]:
                 continue
             if len(found) >= MOST_LAUNCHES:
                 return found
-            doubts = _doubts(file, function, call)
+            doubts = doubts_at(file, function, call)
             required = dict(_required_values(file, function, call))
             for text, caller in _kernels_behind(file, function, text_of(kernel)):
                 name, bracket, rest = text.partition("<")
@@ -231,57 +234,6 @@ def _passed_names(file: SourceFile, function: Function, caller: Function) -> dic
     }
 
 
-def _doubts(file: SourceFile, function: Function, node: Node) -> int:
-    """Return how the conditions around a statement, such as `if (size == 16)`, prevent it: see `doubts`."""
-    doubts = 0
-    inner, around = node, node.parent
-    while around is not None and around != function.node:
-        condition = around.child_by_field_name("condition") if around.type == "if_statement" else None
-        if condition and inner != condition:
-            value = own_number(file, function, condition)
-            is_then = inner == around.child_by_field_name("consequence")
-            if value is None:  # of a large matrix and a small one, the large one
-                is_usual = is_then == (_OF_LARGE.search(text_of(condition)) is not None)
-                doubts += not is_usual and around.child_by_field_name("alternative") is not None
-            elif is_then == (value == 0):
-                return 2
-        elif around.type == "case_statement" and _is_other_case(file, function, around):
-            return 2
-        inner, around = around, around.parent
-    return min(doubts, 1)
-
-
-def _is_other_case(file: SourceFile, function: Function, case: Node) -> bool:
-    """Return whether the known value of a `switch` is one of its other cases."""
-    condition, cases = _switch(case)
-    value = own_number(file, function, condition)
-    numbers = [own_number(file, function, label) for each in cases for label in _labels(each)]
-    own = [own_number(file, function, label) for label in _labels(case)]
-    is_default = case.child_by_field_name("value") is None
-    return value is not None and value not in own and None not in own and (not is_default or value in numbers)
-
-
-def _switch(case: Node) -> tuple[Node | None, list[Node]]:
-    """Return the condition of the `switch` around a case, and all its cases."""
-    body = case.parent
-    switch = body.parent if body else None
-    cases = [part for part in body.named_children if part.type == "case_statement"] if body else []
-    return switch.child_by_field_name("condition") if switch else None, cases
-
-
-def _labels(case: Node) -> list[Node]:
-    """Return `8` and `16` for `case 8: case 16: …`; nothing for a plain `default:`."""
-    labels = [case.child_by_field_name("value")]
-    above = case.prev_named_sibling
-    while above is not None and above.type == "case_statement":
-        label = above.child_by_field_name("value")
-        if above.named_child_count > (label is not None):  # it has statements of its own
-            break
-        labels.append(label)
-        above = above.prev_named_sibling
-    return [label for label in labels if label]
-
-
 def _required_values(file: SourceFile, function: Function, node: Node) -> Iterator[tuple[str, int]]:
     """Yield the names that have one number only where a statement is reached, and that number."""
     values_of_constants = constant_values(file)
@@ -290,7 +242,8 @@ def _required_values(file: SourceFile, function: Function, node: Node) -> Iterat
         texts: list[str] = []
         if around.type == "case_statement":
             switched, label = (
-                Translation(file, function).of(each) for each in (_switch(around)[0], _only_label(around))
+                Translation(file, function).of(each)
+                for each in (switch_around(around)[0], _only_label(around))
             )
             texts = [f"{switched.text} == {label.text}"] if switched and label else []
         elif around.type == "if_statement" and inner == around.child_by_field_name("consequence"):
@@ -307,7 +260,7 @@ def _required_values(file: SourceFile, function: Function, node: Node) -> Iterat
 
 def _only_label(case: Node) -> Node | None:
     """Return the label of a case; None for `default` and for `case 8: case 16:`."""
-    labels = _labels(case)
+    labels = labels_of(case)
     return labels[0] if len(labels) == 1 and case.child_by_field_name("value") else None
 
 

@@ -135,6 +135,7 @@ class LaunchRoles:
         self.parts: dict[str, str] = {}
         self.swapped: tuple[str, ...] = ()  # two names
         self.swapped_letters: tuple[str, ...] = ()
+        self.exchanged_members: dict[str, str] = {}  # of all structs, such as width and height
         self.partial: dict[str, str] = {}
         self.wholes: dict[str, str] = {}
         self.same_part: dict[str, str] = {}
@@ -196,15 +197,27 @@ class LaunchRoles:
         def fits(a: tuple[str, str], b: tuple[str, str]) -> bool:
             return (a[0], b[1]) == product and a[1] == b[0]
 
-        if "" not in (*one, *other, *product) and fits(other, one) and not fits(one, other):
+        if "" in (*one, *other, *product) or fits(one, other) or not fits(other, one):
+            return
+        passed = matrix_letters([first_name(self.passed(name)) for name in names])
+        if passed is None or dict(zip(names, passed, strict=True)) != letters:
             self._swap(inputs)
+        else:  # the names of the variables say that they are in order
+            rows, columns = self._members_of_rows_and_columns(inputs[0])
+            lengths = {*re.findall(r"\*\s*\w+\s*\.\s*(\w+)", text_of(self.kernel.node))}  # row * A.width
+            if lengths & {rows, columns} == {columns}:
+                self.exchanged_members = {rows: columns, columns: rows}
 
     def _extents_of_struct(self, parameter: str) -> tuple[str, str]:
         """Return the host code's names for the rows and the columns of a struct; empty for unknown ones."""
+        rows, columns = self._members_of_rows_and_columns(parameter)
+        return self.member_name(parameter, rows), self.member_name(parameter, columns)
+
+    def _members_of_rows_and_columns(self, parameter: str) -> tuple[str, str]:
+        """Return the members of a struct that are rows and columns by their names; empty for unknown ones."""
         members = next(p.members for p in self.parameters if p.name == parameter)
         roles = {role: member for member in members for role in roles_in_name(f"A_{member}")}
-        rows, columns = (self.member_name(parameter, roles[r]) if r in roles else "" for r in ("M", "K"))
-        return rows, columns
+        return roles.get("M", ""), roles.get("K", "")
 
     def _swap(self, parameters: Sequence[str]) -> None:
         """Go on as if the launch passed two matrices in the other order."""
@@ -1145,6 +1158,9 @@ class LaunchRoles:
 
     def member_name(self, parameter: str, member: str) -> str:
         """Return the host code's name for a member: `m` after `d.m = m` and `Dims d = {m, n, k}`."""
+        member = self.exchanged_members.get(member, member)
+        if not member:
+            return ""
         variable = first_name(self.passed(parameter))
         name = f"{variable}_{member}"
         value = self.function.values.get(name)
@@ -1154,10 +1170,33 @@ class LaunchRoles:
         if value is None and len(listed) == len(members):
             value = listed[members.index(member)]
             value = value.child_by_field_name("value") or value  # `.m = m`
+        if value is None and first is not None and first.type == "call_expression":
+            value = self._copied_member(first, member)
+        while value is not None and value.type == "assignment_expression":  # `a.width = a.height = n`
+            value = value.child_by_field_name("right")
         own = size_name(self.function, value) if value else ""
         if own:
             self.same[name] = own
         return own or name
+
+    def _copied_member(self, call: Node, member: str) -> Node | None:
+        """Return the value of a member that a function fills: of `h.width` for `Matrix d = to_device(h)`.
+
+        It is an argument itself after `d.width = w`.
+        """
+        called = text_of(call.child_by_field_name("function"))
+        function = next((each for each in self.file.functions if each.name == called), None)
+        given = call.child_by_field_name("arguments")
+        if function is None or given is None:
+            return None
+        code = text_of(function.node)
+        for parameter, argument in zip(function.parameter_names, given.named_children, strict=False):
+            if re.search(rf"\.{member}\s*=\s*{parameter}\s*;", code):
+                return argument
+            of_member = rf"\.{member}\s*=\s*{parameter}\s*(?:\.|->)\s*{member}\s*;"
+            if re.search(rf"{of_member}|(?<!\.)\b\w+\s*=\s*\*?\s*{parameter}\s*;", code):
+                return self.function.values.get(f"{first_name(argument)}_{member}")
+        return None
 
     def _evidence_of_allocations(self, passed: frozenset[str]) -> dict[str, Counter[str]]:
         """Return the evidence of the names in the sizes of the memory behind A, B and C.

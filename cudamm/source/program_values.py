@@ -27,6 +27,9 @@ MOST_CALLS = 12
 MOST_LEVELS = 12
 """Number of names, calls and members that are followed from a name to its number."""
 
+_OF_LARGE = re.compile(r">=?\s*\d+\s*(?:\)|&&|and\b)")
+"""What a condition has that holds for large matrices, such as `(n >= 128)`."""
+
 ASSUMED_MULTIPROCESSORS = 7
 """Number of multiprocessors that is taken if a launch depends on it; results do not.
 
@@ -330,9 +333,64 @@ def template_arguments(file: SourceFile, function: Function, name: str) -> list[
     return [*found, *_deduced_types(file, function, name)]
 
 
+def doubts_at(file: SourceFile, function: Function, node: Node) -> int:
+    """Return how the conditions around a statement prevent it, as `LaunchStatement.doubts` has it."""
+    doubts = 0
+    inner, around = node, node.parent
+    while around is not None and around != function.node:
+        condition = around.child_by_field_name("condition") if around.type == "if_statement" else None
+        if condition and inner != condition:
+            value = own_number(file, function, condition)
+            is_then = inner == around.child_by_field_name("consequence")
+            if value is None:  # of a large matrix and a small one, the large one
+                is_usual = is_then == (_OF_LARGE.search(text_of(condition)) is not None)
+                doubts += not is_usual and around.child_by_field_name("alternative") is not None
+            elif is_then == (value == 0):
+                return 2
+        elif around.type == "case_statement" and _is_other_case(file, function, around):
+            return 2
+        inner, around = around, around.parent
+    return min(doubts, 1)
+
+
+def _is_other_case(file: SourceFile, function: Function, case: Node) -> bool:
+    """Return whether the known value of a `switch` is one of its other cases."""
+    condition, cases = switch_around(case)
+    value = own_number(file, function, condition)
+    numbers = [own_number(file, function, label) for each in cases for label in labels_of(each)]
+    own = [own_number(file, function, label) for label in labels_of(case)]
+    is_default = case.child_by_field_name("value") is None
+    return value is not None and value not in own and None not in own and (not is_default or value in numbers)
+
+
+def switch_around(case: Node) -> tuple[Node | None, list[Node]]:
+    """Return the condition of the `switch` around a case, and all its cases."""
+    body = case.parent
+    switch = body.parent if body else None
+    cases = [part for part in body.named_children if part.type == "case_statement"] if body else []
+    return switch.child_by_field_name("condition") if switch else None, cases
+
+
+def labels_of(case: Node) -> list[Node]:
+    """Return `8` and `16` for `case 8: case 16: …`; nothing for a plain `default:`."""
+    labels = [case.child_by_field_name("value")]
+    above = case.prev_named_sibling
+    while above is not None and above.type == "case_statement":
+        label = above.child_by_field_name("value")
+        if above.named_child_count > (label is not None):  # it has statements of its own
+            break
+        labels.append(label)
+        above = above.prev_named_sibling
+    return [label for label in labels if label]
+
+
 def template_value(file: SourceFile, function: Function, name: str, levels: int = MOST_LEVELS) -> str:
-    """Return the template argument of the first call of a function, or its default; empty for none."""
+    """Return the template argument of the first call of a function that is reached; empty for none.
+
+    A parameter that no call gives has its default.
+    """
     place = template_parameters(function).index(name)
+    calls: list[tuple[int, Function | None, Node]] = []
     for node in all_of(file.tree, "template_function"):
         given = node.child_by_field_name("arguments")
         if (
@@ -340,10 +398,14 @@ def template_value(file: SourceFile, function: Function, name: str, levels: int 
             and given
             and place < given.named_child_count
         ):
-            argument = given.named_children[place]
             caller = next((f for f in file.functions if is_inside(node, f.node)), None)
-            value = _own_number(file, seen_from(caller, node), argument, levels) if caller else None
-            return text_of(argument) if value is None else str(value)
+            doubts = doubts_at(file, seen_from(caller, node), node) if caller else 0
+            calls.append((doubts, caller, node))
+    for _, caller, node in sorted(calls, key=lambda call: call[0])[:1]:
+        given = node.child_by_field_name("arguments")
+        argument = given.named_children[place] if given else node
+        value = _own_number(file, seen_from(caller, node), argument, levels) if caller else None
+        return text_of(argument) if value is None else str(value)
     deduced = next(_deduced_types(file, function, name), "")
     if deduced:
         return deduced

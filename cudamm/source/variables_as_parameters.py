@@ -78,11 +78,15 @@ def with_variable_as_constant(source: str, name: str, value: int) -> str | None:
     So the launch can be read for other values of `int tile = argc > 1 ? atoi(argv[1]) : 16;`.
 
     Returns:
-        None if neither a function that launches a kernel nor the file declares such a variable.
+        None if neither a function that launches a kernel, nor `main`, nor the file declares such a variable.
     """
     encoded, tree = source.encode(), parsed(source)
     functions = all_of(tree, "function_definition")
-    launching = [function for function in functions if any(all_of(function, "kernel_call_syntax"))]
+    launching = [
+        function
+        for function in functions
+        if any(all_of(function, "kernel_call_syntax")) or text_of(function).startswith("int main")
+    ]
     edits: set[tuple[int, int, str]] = set()
     for function in launching:
         own = list(_variables(all_of(function, "declaration", "parameter_declaration"), name))

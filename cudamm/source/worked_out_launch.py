@@ -459,7 +459,14 @@ class _Launch:
         )
 
     def _swapped_matrices(self) -> str:
-        """Return that two matrices are swapped, with what says so; empty if they are not."""
+        """Return that two matrices, or the members of all, are swapped, with what says so; empty if not."""
+        if self.found.exchanged_members and len(set(self._program_size() or range(2))) > 1:
+            rows, columns = self.found.exchanged_members
+            names = ", ".join(first_name(self.found.passed(name)) for name in self.found.letters)
+            return (
+                f"{columns} and {rows} are exchanged in {names}: their sizes fit the product the other way "
+                f"round alone; let {columns} be the number of columns, and {rows} that of rows"
+            )
         if not self.found.swapped:
             return ""
         one, other = self.found.swapped
@@ -719,8 +726,9 @@ class _Launch:
     def _accumulates(self) -> bool:
         """Return whether the kernel adds to C, and the host code fills C or cannot be read so far."""
         name = next((name for name, letter in self.found.letters.items() if letter == "C"), "")
-        adds = rf"atomicAdd\w*\s*\(\s*&?\s*\(?{name}\b|\b{name}\s*\[[^;=]*\]\s*\+="
-        begins = rf"[\w\]]\s*=\s*{name}\s*\["  # `float sum = C[i];`
+        of_c = rf"\b{name}\s*(?:(?:\.|->)\s*\w+\s*)?\["  # and C.elements[i]
+        adds = rf"atomicAdd\w*\s*\(\s*&?\s*\(?{name}\b|{of_c}[^;=]*\]\s*\+="
+        begins = rf"[\w\]]\s*=\s*{of_c}"  # `float sum = C[i];`
         does_add = re.search(adds, text_of(self.kernel.node)) is not None
         if not name or not (does_add or re.search(begins, text_of(self.kernel.node))):
             return False
@@ -812,6 +820,8 @@ class _Launch:
             declared = self.kernel.parameters[self.kernel.parameter_names.index(parameter)]
             c_type = re.sub("[2-4]$", "", text_of(declared.child_by_field_name("type")))
             c_type = self.template_arguments().get(c_type, c_type)
+            if c_type not in BYTES:
+                c_type = self._pointed_to_by_member(c_type)
             pointer, of_element = first_name(self.found.passed(parameter)), BYTES.get(c_type, 0)
             for call, verb, size in self._sized_calls(pointer, letter) if of_element else ():
                 shares = self._shares_of(letter, size, of_element)
@@ -839,6 +849,14 @@ class _Launch:
             return ""
         self.sized_by, mistake = short[0]
         return mistake
+
+    def _pointed_to_by_member(self, struct: str) -> str:
+        """Return the type of the elements to which the only pointer in a struct points; empty if unknown."""
+        body = re.search(rf"\bstruct\s+{struct}\b\s*\{{([^{{}}]*)\}}", self.file.text) or re.search(
+            rf"\bstruct\s*\{{([^{{}}]*)\}}\s*{struct}\s*;", self.file.text
+        )
+        pointed = re.findall(r"(\w+)\s*\*\s*\w+\s*;", body[1]) if body else []
+        return pointed[0] if len(pointed) == 1 else ""
 
     def _sized_calls(self, pointer: str, letter: str) -> Iterator[tuple[Node, str, Node]]:
         """Yield the calls at the launch that allocate or copy a matrix, each with a verb and the bytes."""
@@ -971,12 +989,22 @@ class _Launch:
         if not template_parameters(self.kernel):
             return
         own = self._entry()
-        yield own
+        if {*re.findall(r"\w+", own)}.isdisjoint(template_parameters(self.function)):
+            yield own
         for name in template_parameters(self.function):
             if re.search(rf"\b{name}\b", given):
                 for argument in template_arguments(self.file, self.function, name):
                     if argument in BYTES:
                         yield self._entry({name: argument})
+        for call in all_of(
+            self.file.tree, "template_function"
+        ):  # run<8, 2>(A, B, C) beside run<32, 4>(A, B, C)
+            listed = call.child_by_field_name("arguments")
+            numbers = [text_of(each) for each in (listed.named_children if listed else ())]
+            names = template_parameters(self.function)
+            is_call = text_of(call.child_by_field_name("name")) == self.function.name
+            if is_call and len(numbers) == len(names) and all(map(str.isdigit, numbers)):
+                yield self._entry(dict(zip(names, numbers, strict=True)))
         macro = re.search(r"\bAT_DISPATCH_(\w+)\s*\(([^{]*)", text_of(self.function.node))
         if macro and "scalar_t" in given and re.search("FLOATING|ALL", macro[1]):
             yield self._entry({"scalar_t": "double"})

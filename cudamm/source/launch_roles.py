@@ -25,7 +25,7 @@ from cudamm.source.host_code import (
     size_name,
 )
 from cudamm.source.kernel_body import KernelBody, MatrixUse
-from cudamm.source.kernel_parameters import KernelParameter, kernel_parameters
+from cudamm.source.kernel_parameters import KernelParameter, kernel_parameters, members_of_structs
 from cudamm.source.matrix_roles import (
     DIMENSIONS,
     STRONG,
@@ -92,6 +92,10 @@ class NoProduct(UnknownLaunch):
     """A kernel computes something other than the product of two matrices; the text says what."""
 
 
+_BY_ATOMICS = "let each block add its part to C with atomicAdd()"
+"""How a kernel that has a part of each sum may give the whole product."""
+
+
 class LaunchRoles:
     """The matrices and the sizes of one launch.
 
@@ -152,6 +156,7 @@ class LaunchRoles:
             UnknownLaunch: they cannot be worked out; what was found before is kept.
         """
         self._find_matrices()
+        self._check_that_c_is_written()
         self._mend_order()
         for words, operands in _OTHER_PRODUCTS.items():
             if re.search(words, self.kernel.name, re.IGNORECASE):
@@ -163,6 +168,18 @@ class LaunchRoles:
             other = {one: two, two: one}
             self.letters = {name: other.get(letter, letter) for name, letter in self.letters.items()}
             self.columns = frozenset(other.get(letter, letter) for letter in self.columns)
+
+    def _check_that_c_is_written(self) -> None:
+        """Raise NoProduct for a kernel that gets C as a struct and never uses its elements."""
+        output = next((name for name, letter in self.letters.items() if letter == "C"), "")
+        members = next((p.members for p in self.parameters if p.name == output), ())
+        pointers = "|".join(member.strip("*") for member in members if member.startswith("*"))
+        uses = rf"\b{output}\s*(?:\.|->)\s*(?:{pointers})\b|[(,=]\s*&?{output}\s*[,;)]"
+        if pointers and not re.search(uses, text_of(self.kernel.node.child_by_field_name("body"))):
+            raise NoProduct(
+                f"{self.kernel.name} writes no element of {output}, so another kernel does (to have its "
+                f"product verified, {_BY_ATOMICS})"
+            )
 
     def _mend_order(self) -> None:
         """Find the sizes as if A and B were passed in the order that fits the kernel, if they are swapped.
@@ -961,7 +978,7 @@ class LaunchRoles:
         elif layers.isidentifier() and allocated == {"C"}:
             raise NoProduct(
                 f"{self.kernel.name} writes a partial matrix for each of “{layers}” blocks in z, "
-                "which another kernel adds"
+                f"which another kernel adds (to have its product verified, {_BY_ATOMICS})"
             )
         # `4 * M * K` may be the size of an array in bytes.
         is_in_index = any(name.endswith("_z") for name in self._varying_in_result())
@@ -1229,7 +1246,11 @@ class LaunchRoles:
                 if number and any(int(n) > _LARGEST_ELEMENT for n in re.findall(r"\b\d+\b", number.text)):
                     self._has_number_as_extent = True
                 for own in here:
-                    if own and not self._is_tile(own):
+                    c_type = self.function.types.get(own, "").split()[
+                        -1:
+                    ]  # the memory of `Matrix A` has no name
+                    is_struct = not {*c_type}.isdisjoint(members_of_structs(self.file))
+                    if own and not self._is_tile(own) and not is_struct:
                         self._allocated_for.setdefault(own, set()).add(letter)
                         found.setdefault(own, Counter()).update(dict.fromkeys(DIMENSIONS[letter], 2))
         a, b, c = (

@@ -59,6 +59,9 @@ WHOLE_WORK, MOST_WHOLE_BLOCKS = 2**22, 4096
 DEFAULT_BLOCKS = 8
 """Number of blocks that are traced unless another is asked for, or all blocks of a small product."""
 
+MOST_LAYERS = 8
+"""Maximum number of layers in z of which a block of each class is traced."""
+
 BEYOND = 2
 """Number of blocks that are traced of each class of blocks that store nothing."""
 
@@ -418,8 +421,9 @@ def block_classes(grid: Extents, limit: int | None, storing: Extents | None = No
     and the corner. Blocks beyond those that store are in classes of their own.
 
     Args:
-        limit: number of blocks to trace, divided evenly among the classes, at least one in each; None: all.
-            Of each class of blocks that store nothing, `BEYOND` more are traced.
+        limit: number of blocks to trace, divided evenly among the classes; None: all. Of each class at least
+            one is traced, and one of each of `MOST_LAYERS` layers, as these may begin at other alignments. Of
+            each class of blocks that store nothing, `BEYOND` more are traced.
         storing: number of blocks along each axis that store something; None: all.
     """
     axes = []
@@ -440,7 +444,8 @@ def block_classes(grid: Extents, limit: int | None, storing: Extents | None = No
     classes: list[BlockClass] = []
     for remaining_classes, (flags, ranges) in zip(range(len(of_stores), 0, -1), of_stores, strict=True):
         blocks = math.prod(map(len, ranges))
-        share = blocks if budget == math.inf else min(blocks, max(1, int(budget) // remaining_classes))
+        layers = min(len(ranges[2]), MOST_LAYERS)
+        share = blocks if budget == math.inf else min(blocks, max(layers, int(budget) // remaining_classes))
         budget -= share
         classes.append(traced(flags, ranges, share))
     beyond = [
@@ -471,7 +476,7 @@ _IN_PLANE = {
 
 
 def _spread(ranges: Sequence[range], count: int) -> set[tuple[int, int, int]]:
-    """Return some of the blocks, the first one included, at unequal distances.
+    """Return some of the blocks, the first one included, at unequal distances, from each layer in turn.
 
     The distances come from M. Roberts' R3 sequence, whose steps are irrational. Blocks at distances that are
     a power of two would all have the same alignment.
@@ -479,11 +484,11 @@ def _spread(ranges: Sequence[range], count: int) -> set[tuple[int, int, int]]:
     lengths = [len(r) for r in ranges]
     if count == math.prod(lengths):
         return set(itertools.product(*ranges))  # type: ignore[arg-type]
-    steps = (0.8191725133961645, 0.6710436067037893, 0.5497004779019703)
+    steps = (0.8191725133961645, 0.6710436067037893)
     blocks: set[tuple[int, int, int]] = set()
     for i in itertools.count():
-        position = [int(length * (i * step % 1)) for length, step in zip(lengths, steps, strict=True)]
-        blocks.add((ranges[0][position[0]], ranges[1][position[1]], ranges[2][position[2]]))
+        x, y = (int(length * (i * step % 1)) for length, step in zip(lengths, steps, strict=False))
+        blocks.add((ranges[0][x], ranges[1][y], ranges[2][i % lengths[2]]))
         if len(blocks) == count:
             return blocks
     raise AssertionError("the sequence reaches every block")

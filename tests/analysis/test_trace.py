@@ -227,7 +227,7 @@ def test_shared_loads_are_counted_as_written_if_nvcc_is_missing_or_fails(monkeyp
     assert result.wide_lines is None and only_access(result, "As", "load").requests == 32 * 32 * 32 // WARP
 
 
-GRIDS = st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(1, 3))
+GRIDS = st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(1, 5))
 
 
 @given(GRIDS, st.integers(1, 40))
@@ -246,7 +246,10 @@ def test_classes_partition_the_grid_and_traced_blocks_are_spread_over_them(grid,
         }
         assert len(is_last) == 1
     traced_blocks = sum(len(c.traced) for c in classes)
-    assert traced_blocks <= max(most, len(classes))
+    layers = max(1, grid[2] - 1)  # of the classes without the last layer; each has a traced block
+    assert traced_blocks <= max(most, len(classes) * layers)
+    layers_of_interior = {index // (grid[0] * grid[1]) for index in classes[0].traced}
+    assert len(layers_of_interior) == min(layers, classes[0].blocks)
     # Other classes get what a small class leaves of its share.
     assert traced_blocks >= min(most, math.prod(grid)) - len(classes)
 

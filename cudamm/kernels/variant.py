@@ -191,7 +191,9 @@ class Variant:
                 return self.method.with_own_sizes(text) + "access the rest of each row one by one"
         source = without_comments(self.method.source)
         function = next(_ROUNDS_DOWN.finditer(source), None)
-        if is_of_host_code and function and len(re.findall(rf"\b{function['name']}\(", source)) > 1:
+        in_grid = r"(?:\bdim3\b|<<<|[gG]rid(?!Dim)|[bB]locks)[^;]*"
+        of_grid = rf"{in_grid}\b{function['name']}\s*\(" if is_of_host_code and function else ""
+        if of_grid and function and re.search(of_grid, source[function.end() :]):
             line = source.count("\n", 0, function.end()) + 1
             up_in_it = self.method.rounded_up(function["size"], function["tile"])
             return f"round {what} up in {function['name']}: {up_in_it} (line {line})"

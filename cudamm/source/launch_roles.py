@@ -173,9 +173,9 @@ class LaunchRoles:
         """Raise NoProduct for a kernel that gets C as a struct and never uses its elements."""
         output = next((name for name, letter in self.letters.items() if letter == "C"), "")
         members = next((p.members for p in self.parameters if p.name == output), ())
-        pointers = "|".join(member.strip("*") for member in members if member.startswith("*"))
-        uses = rf"\b{output}\s*(?:\.|->)\s*(?:{pointers})\b|[(,=]\s*&?{output}\s*[,;)]"
-        if pointers and not re.search(uses, text_of(self.kernel.node.child_by_field_name("body"))):
+        numbers = "|".join(member for member in members if not member.startswith("*"))
+        uses = rf"\b{output}\b(?!\s*(?:\.|->)\s*(?:{numbers})\b(?!\s*\())"  # any but that of a number
+        if numbers and not re.search(uses, text_of(self.kernel.node.child_by_field_name("body"))):
             raise NoProduct(
                 f"{self.kernel.name} writes no element of {output}, so another kernel does (to have its "
                 f"product verified, {_BY_ATOMICS})"
@@ -1246,9 +1246,8 @@ class LaunchRoles:
                 if number and any(int(n) > _LARGEST_ELEMENT for n in re.findall(r"\b\d+\b", number.text)):
                     self._has_number_as_extent = True
                 for own in here:
-                    c_type = self.function.types.get(own, "").split()[
-                        -1:
-                    ]  # the memory of `Matrix A` has no name
+                    # The memory of `Matrix A` has no name.
+                    c_type = self.function.types.get(own, "").split()[-1:]
                     is_struct = not {*c_type}.isdisjoint(members_of_structs(self.file))
                     if own and not self._is_tile(own) and not is_struct:
                         self._allocated_for.setdefault(own, set()).add(letter)

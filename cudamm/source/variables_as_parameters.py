@@ -85,7 +85,8 @@ def with_variable_as_constant(source: str, name: str, value: int) -> str | None:
     launching = [
         function
         for function in functions
-        if any(all_of(function, "kernel_call_syntax")) or text_of(function).startswith("int main")
+        if any(all_of(function, "kernel_call_syntax"))
+        or declared_name(function.child_by_field_name("declarator")) == "main"
     ]
     edits: set[tuple[int, int, str]] = set()
     for function in launching:

@@ -996,9 +996,8 @@ class _Launch:
                 for argument in template_arguments(self.file, self.function, name):
                     if argument in BYTES:
                         yield self._entry({name: argument})
-        for call in all_of(
-            self.file.tree, "template_function"
-        ):  # run<8, 2>(A, B, C) beside run<32, 4>(A, B, C)
+        # Such as run<8, 2>(A, B, C) beside run<32, 4>(A, B, C).
+        for call in all_of(self.file.tree, "template_function"):
             listed = call.child_by_field_name("arguments")
             numbers = [text_of(each) for each in (listed.named_children if listed else ())]
             names = template_parameters(self.function)

@@ -726,8 +726,10 @@ class _Launch:
     def _accumulates(self) -> bool:
         """Return whether the kernel adds to C, and the host code fills C or cannot be read so far."""
         name = next((name for name, letter in self.found.letters.items() if letter == "C"), "")
-        of_c = rf"\b{name}\s*(?:(?:\.|->)\s*\w+\s*)?\["  # and C.elements[i]
-        adds = rf"atomicAdd\w*\s*\(\s*&?\s*\(?{name}\b|{of_c}[^;=]*\]\s*\+="
+        pointers = re.findall(rf"\*\s*(?:\w+\s+)?(\w+)\s*=\s*&?\s*{name}\b", text_of(self.kernel.node))
+        names = "|".join((name, *pointers))  # and `p` of `float *p = C.elements;`
+        of_c = rf"\b(?:{names})\s*(?:(?:\.|->)\s*\w+\s*)?\["  # and C.elements[i]
+        adds = rf"atomicAdd\w*\s*\(\s*&?\s*\(?(?:{names})\b|{of_c}[^;=]*\]\s*\+="
         begins = rf"[\w\]]\s*=\s*{of_c}"  # `float sum = C[i];`
         does_add = re.search(adds, text_of(self.kernel.node)) is not None
         if not name or not (does_add or re.search(begins, text_of(self.kernel.node))):

@@ -80,7 +80,7 @@ def with_variable_as_constant(source: str, name: str, value: int) -> str | None:
     Returns:
         None if neither a function that launches a kernel, nor `main`, nor the file declares such a variable.
     """
-    encoded, tree = source.encode(), parsed(source)
+    tree = parsed(source)
     functions = all_of(tree, "function_definition")
     launching = [
         function
@@ -102,9 +102,7 @@ def with_variable_as_constant(source: str, name: str, value: int) -> str | None:
         around = list(ancestors(declared[0]))
         start = around[-2].start_byte  # of what the file has at its outermost level
         edits.add((start, start, f"const int {name} = {value}; "))
-    for start, end, text in sorted(edits, reverse=True):
-        encoded = encoded[:start] + text.encode() + encoded[end:]
-    return encoded.decode() if edits else None
+    return _edited(source, edits) if edits else None
 
 
 def _variables(nodes: Iterable[Node], name: str) -> Iterator[Node]:
@@ -168,10 +166,11 @@ def _lists_for_constant(
 
 
 def _edited(source: str, edits: set[tuple[int, int, str]]) -> str:
-    """Return a source in which a text replaces what is between two places."""
+    """Return a source in which a text replaces what is between two places, in bytes."""
+    encoded = source.encode()
     for start, end, text in sorted(edits, reverse=True):
-        source = source[:start] + text + source[end:]
-    return source
+        encoded = encoded[:start] + text.encode() + encoded[end:]
+    return encoded.decode()
 
 
 def _head(function: Node) -> str:

@@ -1288,8 +1288,10 @@ _WARP_VERBS: Mapping[str, str] = {"load": "loads", "store": "stores", "atomic": 
 
 def _element_mistake(watched: WatchedLaunch, kind: Kind, fault: Fault, message: str, cure: str) -> Mistake:
     """Return the mistake of one thread at one element."""
+    called = f", in the call of line {fault.call_line}" if fault.call_line else ""
     return watched.mistake(
-        kind, message, cure, fault.line, fault.file, array=fault.array, element=watched.element(fault),
+        kind, f"{message}{called}", cure, fault.line, fault.file,
+        array=fault.array, element=watched.element(fault),
         threads=(ThreadAt(fault.block, fault.thread, fault.line, fault.op),), count=fault.count,
     )  # fmt: skip
 

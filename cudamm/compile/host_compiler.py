@@ -157,8 +157,11 @@ def compile_to_observe(program: Program, *, checked: bool = False) -> Executable
     kernel_part = _kernel_part(program, options)
     try:
         _compiled_kernel(program, kernel_part)
-    except KernelError:  # the kernel may need vectors to be aggregates, as in `float4 v[1] = {1, 2, 3, 4}`
-        kernel_part = _kernel_part(program, [*options, "-DCUDAMM_AGGREGATES"])
+    except KernelError as error:
+        # A recursive function cannot be a part of its callers. A kernel may need vectors to be aggregates, as
+        # in `float4 v[1] = {1, 2, 3, 4}`.
+        more = "-DCUDAMM_RECURSIVE" if "always_inline" in str(error) else "-DCUDAMM_AGGREGATES"
+        kernel_part = _kernel_part(program, [*options, more])
         _compiled_kernel(program, kernel_part)
     parts = [
         kernel_part,

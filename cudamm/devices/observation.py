@@ -145,6 +145,7 @@ class Fault:
         other_line: line of the other thread's access; 0 if there is no other thread.
         message: the device's own description, for the kinds divergent-barrier and crash.
         file, other_file: the included files that the lines are of; empty for the kernel's own file.
+        call_line: line of the kernel that calls the function with the access; 0 if the kernel has the access.
         column: column at which an index ends, for the kind index; the next fields are for this kind too.
         index: the value of the index.
         extents: extents of the array that the index is outside of, without those before it; for the kind
@@ -168,6 +169,7 @@ class Fault:
     message: str = ""
     file: str = ""
     other_file: str = ""
+    call_line: int = 0
     column: int = 0
     index: int = 0
     extents: tuple[int, ...] = ()

@@ -456,6 +456,7 @@ def _fault(row: Sequence[str], place_of: dict[int, Place], memories: Mapping[str
         other_thread=(other_tx, other_ty, other_tz),
         file=place.file,
         other_file=other_place.file,
+        call_line=place.call_line,
     )
 
 
@@ -498,10 +499,15 @@ def _fault_from_message(message: str, crashed_at: Place) -> Fault:
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a user's file: of the kernel's own if `file` is empty, else of one that it includes."""
+    """A line of a user's file: of the kernel's own if `file` is empty, else of one that it includes.
+
+    Attributes:
+        call_line: the line of the kernel that calls the function with this line; 0 if it is the kernel's own.
+    """
 
     file: str
     line: int
+    call_line: int = 0
 
 
 def _places(path: Path, addresses: frozenset[int], program: Program) -> dict[int, Place]:
@@ -525,10 +531,14 @@ def _places(path: Path, addresses: frozenset[int], program: Program) -> dict[int
     own = program.method.path.name
     files = {file for file, _ in program.lines}
     for address, places in zip(ordered, places_of_addresses, strict=True):
-        named = ((next((f for f in files if f and (file == f or file.endswith(f"/{f}"))), ""), line)
-                 for file, line in places)  # fmt: skip
-        file, line = next(((file, line) for file, line in named if file), ("", 0))
-        place_of[address] = Place("" if file == own else file, line)
+        named = [
+            ("" if name == own else name, line)
+            for file, line in places
+            for name in (f for f in files if f and (file == f or file.endswith(f"/{f}")))
+        ]
+        (file, line), (outer_file, call_line) = (named[0], named[-1]) if named else (("", 0), ("", 0))
+        is_called = call_line != line and not outer_file
+        place_of[address] = Place(file, line, call_line if is_called else 0)
     return place_of
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from cudamm.source.c_definitions import Function, SourceFile, initialised
+from cudamm.source.c_definitions import Function, SourceFile, function_of_node, initialised
 from cudamm.source.c_numbers import Number, Translation
 from cudamm.source.expression import syntax_tree
 from cudamm.source.parsed_source import all_of, declared_name, parsed_expression, text_of
@@ -169,6 +169,38 @@ class KernelBody:
 
         The comparison of a counter, such as `if (k < K)` after `k += TILE`, concerns a loop too.
         """
+        yield from self._own_checks()
+        for call in all_of(self.function.node, "call_expression"):
+            yield from ((frozenset(), size) for size in self._checked_by(call))
+
+    def _checked_by(self, call: Node) -> Iterator[str]:
+        """Yield the sizes that a function checks for its caller, as in `load(tile, A, row, col, M, K)`."""
+        called = text_of(call.child_by_field_name("function")).partition("<")[0]
+        struct, _, name = called.rpartition(".")  # of a method, as in `A.get(row, k)`
+        local = self.function.values.get(name)
+        if local is not None and local.type == "lambda_expression":
+            function: Function | None = function_of_node(local)
+        else:
+            function = next(iter(self.file.functions_named(name)), None)
+        given = call.child_by_field_name("arguments")
+        if function is None or given is None:
+            return
+        pairs = [*zip(function.parameter_names, given.named_children, strict=False)]
+        passed = {
+            parameter: number.text
+            for parameter, argument in pairs
+            if (number := self._translation.of(argument)) and number.text in self.sizes
+        }
+        structs = {f"{text_of(argument)}_": f"{parameter}_" for parameter, argument in pairs}
+        if struct:
+            structs[f"{struct}_"] = ""
+        for size, (whole, part) in itertools.product(self.sizes, structs.items()):
+            if size.startswith(whole):
+                passed[part + size.removeprefix(whole)] = size
+        body = replace(self, function=function, pointers=(), sizes=frozenset(passed))
+        yield from (passed[size] for _, size in body._own_checks())
+
+    def _own_checks(self) -> Iterator[tuple[frozenset[str], str]]:
         translation = self._translation
         for node in all_of(self.function.node, "binary_expression"):
             sign = text_of(node.child_by_field_name("operator"))

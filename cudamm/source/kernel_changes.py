@@ -88,6 +88,7 @@ WRONG_SIZE = "the wrong size is used"
 """Beginnings of mistakes that can be undone where an array is written, and where it is read."""
 
 _AXES = ("x", "y")
+_STRUCTS = ("struct_specifier", "class_specifier")
 _SIZE_MEMBER = re.compile(r"width|height|stride|pitch|ld|rows?|cols?|columns|[mnkMNK]", re.IGNORECASE)
 
 
@@ -669,8 +670,13 @@ class _Changes:
         of_file = [name for name in constants if name in used - set(whole)]
         alike = {x: text_of(node) for x, node in function.values.items() if text_of(node) in of_file}
         named = [*alike, *(name for name in of_file if name not in alike.values())]  # `const int w = WIDTH`
-        self._sizes = [*whole, *sorted(members), *named]
+        struct = next((n for n in ancestors(function.node) if n.type in _STRUCTS), None)  # of a method
+        own = members_of_structs(source_file(text)).get(
+            text_of(struct.child_by_field_name("name")) if struct else "", ()
+        )
+        self._sizes = [*whole, *(name for name in own if "*" not in name), *sorted(members), *named]
         self._pointers = set(pointers) | {m.rpartition(".")[0] for m in members}
+        self._own_functions = {f.name for f in source_file(text).functions if "__device__" in f.head}
         self._declared: dict[str, Node] = {}
         for node in all_of(self._body, "declaration"):
             for declarator in node.children_by_field_name("declarator"):
@@ -712,7 +718,7 @@ class _Changes:
         yield from missing_members(self._body, self._sites)
         yield from self._orders_of_elements()
         yield from exchanged_counters(self._body, self._sites)
-        yield from self._swapped_arguments()
+        yield from self._other_arguments()
         yield from self._buffer_of_calls()
         yield from self._row_and_column()
         yield from self._other_buffer()
@@ -798,15 +804,26 @@ class _Changes:
             for argument in node.named_children:
                 if argument.type in ("binary_expression", "identifier") and not _has_subscript(argument):
                     names = {text_of(n) for n in all_of(argument, "identifier", "field_expression")}
-                    if names & {*self._sizes, "threadIdx.x", "threadIdx.y"} and argument.parent:
-                        around = argument.parent.parent or argument
+                    around = argument.parent.parent if argument.parent else None
+                    if around is not None and self._is_call_of_own(around) and not names & self._pointers:
+                        yield Site(argument, around, "", "argument")
+                        continue
+                    if around is not None and names & {*self._sizes, "threadIdx.x", "threadIdx.y"}:
                         pointers = [n for n in sorted(names) if n in self._pointers]
                         yield Site(argument, around, pointers[0] if pointers else "", "argument")
                         continue
                 yield from self._sites_in(argument)
             return
+        is_result = node.type == "return_statement" and not self._function.is_kernel  # such as an index
+        if is_result and not _has_subscript(node) and node.named_children[:1]:
+            yield Site(node.named_children[0], node, "", "value")
         for child in node.named_children:
             yield from self._sites_in(child)
+
+    def _is_call_of_own(self, node: Node) -> bool:
+        """Return whether a call is one of a device function of the file, `load(k)` or `tile.load<16>(k)`."""
+        name = re.search(r"(\w+)\s*(?:<.*>)?$", text_of(node.child_by_field_name("function")))
+        return name is not None and name[1] in self._own_functions
 
     def _sum_of_pointer(self, node: Node, whole: Node) -> list[Site]:
         """Return the sum of a pointer and an index, `A + row * K` of `(float4 *)(A + row * K)`."""
@@ -1916,16 +1933,26 @@ class _Changes:
                 tuple((at.node.start_byte, at.node.end_byte, new) for at, new in changed.items()), 2,
             )  # fmt: skip
 
-    def _swapped_arguments(self) -> Iterator[KernelChange]:
-        """Yield calls of functions with two arguments exchanged: `tile(B, k, col)` for `tile(B, col, k)`."""
+    def _other_arguments(self) -> Iterator[KernelChange]:
+        """Yield calls with two arguments exchanged, `tile(B, k, col)` for `tile(B, col, k)`, or one other."""
         for call in all_of(self._body, "call_expression"):
             given = call.child_by_field_name("arguments")
-            types = (*_PLAIN, "field_expression")
+            of_sums = ["binary_expression"] if self._is_call_of_own(call) else []
+            types = (*_PLAIN, "field_expression", *of_sums)
             plain = [node for node in given.named_children if node.type in types] if given else []
             if re.fullmatch(
                 r"\W*(?:min|max|fma|fmin|fmax|\w*_rn)f?", text_of(call.child_by_field_name("function"))
             ):
                 continue  # of two factors, and of the less of two numbers, the order is of no matter
+            for node in plain:
+                for size in self._sizes if text_of(node) in self._sizes else ():
+                    if size != text_of(node):
+                        new = replaced(call, {node: size})
+                        yield KernelChange(
+                            f"{WRONG_SIZE}, {text_of(node)}: {text_of(call)} instead of {new}",
+                            f"write {new}", "", *file_and_line_of(call),
+                            ((node.start_byte, node.end_byte, size),), 2,
+                        )  # fmt: skip
             for one, other in itertools.combinations(plain, 2):
                 if text_of(one) != text_of(other) and self._kind_of(one) == self._kind_of(other):
                     new = replaced(call, {one: text_of(other), other: text_of(one)})
@@ -2035,7 +2062,8 @@ class _Changes:
     def _other_order(self, site: Site) -> Iterator[KernelChange]:
         """Yield an index with two variables of the thread swapped, `row * N + col` for `col * N + row`."""
         is_place = site.kind in ("index", "value")
-        indices = [*self._indices_at(site), *counters_at(site.node)] if is_place else []
+        of_caller = () if self._function.is_kernel else self._sizes  # `row` and `col` of a device function
+        indices = [*self._indices_at(site), *counters_at(site.node), *of_caller] if is_place else []
         nodes = [node for node in all_of(site.node, "identifier") if text_of(node) in indices]
         for one, other in itertools.combinations(sorted({text_of(node) for node in nodes}), 2):
             swap = {one: other, other: one}
@@ -2657,7 +2685,8 @@ class _Changes:
     def _swapped_in_matrices(self) -> Iterator[KernelChange]:
         """Yield two variables of the thread swapped in the indices of all matrices; the conditions stay."""
         sites = [site for site in self._sites if site.kind == "index" and site.array in self._pointers]
-        names = {text_of(node) for site in sites for node in all_of(site.node, "identifier")} & self._varying
+        variables = self._varying if self._function.is_kernel else self._varying.union(self._sizes)
+        names = {text_of(node) for site in sites for node in all_of(site.node, "identifier")} & variables
         for one, other in itertools.combinations(sorted(names), 2):
             swap = {one: other, other: one}
             new = {

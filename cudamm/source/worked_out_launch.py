@@ -38,6 +38,7 @@ from cudamm.source.parsed_source import (
     declared_name,
     device_variables,
     is_inside,
+    parsed_expression,
     place_of,
     text_of,
 )
@@ -825,8 +826,8 @@ class _Launch:
             if c_type not in BYTES:
                 c_type = self._pointed_to_by_member(c_type)
             pointer, of_element = first_name(self.found.passed(parameter)), BYTES.get(c_type, 0)
-            for call, verb, size in self._sized_calls(pointer, letter) if of_element else ():
-                shares = self._shares_of(letter, size, of_element)
+            for call, verb, size, passed in self._sized_calls(pointer, letter) if of_element else ():
+                shares = self._shares_of(letter, passed, of_element)
                 here = f"the call {' '.join(text_of(call).split())} {verb}"
                 if verb == "allocates" and {*shares} == {Fraction(1, of_element)} and of_element > 1:
                     self.sized_by, written = call, text_of(size)
@@ -835,6 +836,8 @@ class _Launch:
                         f"{here} 1 byte for each element of {pointer}; pass {factor} * sizeof({c_type}), the "
                         "number of bytes"
                     )
+                if passed is not size:
+                    continue
                 share = min(shares[-1:] if self._program_size() else shares, default=Fraction(0))
                 if share == 1:
                     whole.append((letter, verb))
@@ -860,19 +863,43 @@ class _Launch:
         pointed = re.findall(r"(\w+)\s*\*\s*\w+\s*;", body[1]) if body else []
         return pointed[0] if len(pointed) == 1 else ""
 
-    def _sized_calls(self, pointer: str, letter: str) -> Iterator[tuple[Node, str, Node]]:
-        """Yield the calls at the launch that allocate or copy a matrix, each with a verb and the bytes."""
+    def _sized_calls(self, pointer: str, letter: str) -> Iterator[tuple[Node, str, Node, Node]]:
+        """Yield the calls at the launch that allocate or copy a matrix.
+
+        Also those in a function that the launching one calls for it, as in `float *d = copied(a, m * k);`.
+
+        Returns:
+            Each call with a verb, with the bytes, and with the bytes in names of the launching function.
+        """
         for function, size in allocations(self.file, self.function, pointer):
             call = size.parent.parent if size.parent else None
             if call is not None and function == self.function and text_of(call).startswith("cudaMalloc("):
-                yield call, "allocates", size
+                yield call, "allocates", size, size
         for call in all_of(self.function.node, "call_expression"):
             given = call.child_by_field_name("arguments")
             arguments = given.named_children if given else []
             if text_of(call).startswith("cudaMemcpy(") and len(arguments) == 4:
                 of_gpu = arguments[letter == "C"]  # the result is copied from there
                 if first_name(of_gpu) == pointer and not any(all_of(of_gpu, "binary_expression")):
-                    yield call, "copies", arguments[2]
+                    yield call, "copies", arguments[2], arguments[2]
+            is_result = self.function.values.get(pointer) == call
+            if is_result or any(text_of(argument) == f"&{pointer}" for argument in arguments):
+                yield from self._allocations_of(call, arguments)
+
+    def _allocations_of(self, call: Node, given: Sequence[Node]) -> Iterator[tuple[Node, str, Node, Node]]:
+        """Yield the `cudaMalloc` of the function of the file that a call calls, if it has only one."""
+        called = text_of(call.child_by_field_name("function")).partition("<")[0]
+        for function in self.file.functions_named(called):
+            pairs = zip(function.parameter_names, map(text_of, given), strict=False)
+            passed = {name: text if text.isidentifier() else f"({text})" for name, text in pairs}
+            inside = all_of(function.node, "call_expression")
+            sizes = [size for c in inside if (size := _bytes_of_allocation(c)) is not None]
+            if len(sizes) == 1:
+                (size,) = sizes
+                written = text_of(function.values.get(text_of(size), size))
+                in_names = parsed_expression(renamed(written, passed))
+                if size.parent and size.parent.parent and in_names is not None:
+                    yield size.parent.parent, "allocates", size, in_names
 
     def _shares_of(self, letter: str, size: Node | None, bytes_of_element: int) -> list[Fraction]:
         """Return how much of a matrix a number of bytes is, at several sizes; an empty list if not known."""
@@ -1472,6 +1499,13 @@ class _Launch:
         for size in sizes:
             values += looped_values(self.file, self.function, size) or ()
         return step is None or all(value is None or value % step == 0 for value in values)
+
+
+def _bytes_of_allocation(call: Node) -> Node | None:
+    """Return the second argument of a `cudaMalloc`; None for other calls."""
+    given = call.child_by_field_name("arguments")
+    is_allocation = text_of(call.child_by_field_name("function")) == "cudaMalloc"
+    return given.named_children[1] if given and is_allocation and given.named_child_count == 2 else None
 
 
 def _rows_of_vectors(code: str, sizes: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -26,7 +26,11 @@
 #define CUDA_VERSION 13000
 
 #define __global__ __attribute__((noinline))
+#if defined(CUDAMM_OBSERVED) && !defined(CUDAMM_RECURSIVE)  // so that each call of a function has accesses of its own
+#define __device__ __attribute__((always_inline))
+#else
 #define __device__
+#endif
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__  // empty, because it is also a name of a GCC attribute

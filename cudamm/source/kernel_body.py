@@ -224,7 +224,10 @@ class KernelBody:
             tiles = simplified(re.sub(rf"\b{size}\b", "K", number.text), {}) if size else ""
             quotient = re.fullmatch(r"K // (\w+)|ceil\(K / (\w+)\)", tiles)
             if quotient:
-                loses_rest = quotient[1] is not None and size not in self._divided()
+                counter = text_of(condition.child_by_field_name("left"))
+                is_guarded = any(size == of and counter in varying for varying, of in self._own_checks())
+                # With a guard of its elements, as `t * TILE + x < K`, a loop is for all sizes, and ends too early.
+                loses_rest = quotient[1] is not None and size not in self._divided() and not is_guarded
                 yield TileLoop(size, quotient[1] or quotient[2], loses_rest)
                 continue
             variable = text_of(condition.child_by_field_name("left"))

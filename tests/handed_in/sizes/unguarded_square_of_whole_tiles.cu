@@ -1,0 +1,21 @@
+#define T 16
+__global__ void gemm(const float *A, const float *B, float *C, int N)
+{
+    __shared__ float As[T][T], Bs[T][T];
+    int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+    float sum = 0.0f;
+    for (int t = 0; t < N / T; t++) {
+        int a = t * T + threadIdx.x, b = t * T + threadIdx.y;
+        As[threadIdx.y][threadIdx.x] = A[row * N + a];
+        Bs[threadIdx.y][threadIdx.x] = B[b * N + col];
+        __syncthreads();
+        for (int i = 0; i < T; ++i) sum += As[threadIdx.y][i] * Bs[i][threadIdx.x];
+        __syncthreads();
+    }
+    if (row < N && col < N) C[row * N + col] = sum;
+}
+void run(const float *A, const float *B, float *C, int N)
+{
+    dim3 block(T, T), grid((N + T - 1) / T, (N + T - 1) / T);
+    gemm<<<grid, block>>>(A, B, C, N);
+}

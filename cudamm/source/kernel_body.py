@@ -226,7 +226,7 @@ class KernelBody:
             if quotient:
                 counter = text_of(condition.child_by_field_name("left"))
                 is_guarded = any(size == of and counter in varying for varying, of in self._own_checks())
-                # With a guard of its elements, as `t * TILE + x < K`, a loop is for all sizes, and ends too early.
+                # A guard of its elements, `t * TILE + x < K`, says that it is for all K: it ends too early.
                 loses_rest = quotient[1] is not None and size not in self._divided() and not is_guarded
                 yield TileLoop(size, quotient[1] or quotient[2], loses_rest)
                 continue

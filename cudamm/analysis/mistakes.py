@@ -197,6 +197,10 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
     return tuple(sorted(several, key=lambda mistake: mistake.severity == "advice"))
 
 
+_NO_CAUSE = re.compile(r"\d+ of \d+ elements wrong")
+"""Beginning of the message of a wrong product whose cause is not known."""
+
+
 def with_cause_first(mistakes: Iterable[Mistake], explained: Sequence[Mistake]) -> tuple[Mistake, ...]:
     """Return the mistakes, a wrong product at a size that shows its cause before what follows from it.
 
@@ -206,9 +210,11 @@ def with_cause_first(mistakes: Iterable[Mistake], explained: Sequence[Mistake]) 
     ordered = list(mistakes)
     for cause in explained[:1]:
         same = next((m for m in ordered if m._identity == cause._identity), cause)
-        sizes = tuple(dict.fromkeys(cause.sizes + same.sizes))
+        # A wrong product without a cause, at a size that does not show it, is no other mistake.
+        alike = [m for m in ordered if m is not same and m.kind == "wrong-result" and _NO_CAUSE.match(m.message)]
+        sizes = tuple(dict.fromkeys(size for mistake in (cause, same, *alike) for size in mistake.sizes))
         product = dataclasses.replace(cause, count=same.count, sizes=sizes, cure=cause.cure or same.cure)
-        others = [m for m in ordered if m is not same]
+        others = [m for m in ordered if m is not same and m not in alike]
         in_tiles = [m for m in others if m.severity == "error" and m.array not in ("A", "B", "C")]
         ordered = [*in_tiles, product, *(m for m in others if m not in in_tiles)]
     return tuple(ordered)
@@ -1221,10 +1227,14 @@ def without_bounds_check(
 ) -> list[Mistake]:
     """Return the mistakes at one size, with one for what follows from a missing bounds check.
 
+    They stay as they are at a size without an access out of bounds.
+
     Args:
         seen: accesses out of bounds, at all sizes.
         multiple: the product is right at sizes that are multiples of this number.
     """
+    if not any(m in seen for m in mistakes):
+        return list(mistakes)
     cure = bounds_cure(program, multiple)
     arrays = sorted({mistake.array for mistake in seen} - {seen[0].array})
     also = f" (the same holds for {' and '.join(arrays)})" if arrays else ""

@@ -105,7 +105,10 @@ def usual_cause(run: Run, problem: Problem) -> str:
             readings = ()  # what was written is right, so that nothing is misread
         for sentence, reading in readings:
             if observed.is_explained_by(reading):
-                return sentence
+                is_one_tile = any(edge >= max(shape.extents) for edge in tiles)
+                tiled = _transposed_tiles(shape, tiles) if is_one_tile else ()
+                is_either = any(observed.is_explained_by(each) for _, each in tiled)
+                return "" if is_either else sentence  # a larger size tells a matrix from a tile
         return _of_values(run, problem)
 
 

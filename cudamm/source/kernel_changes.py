@@ -718,6 +718,7 @@ class _Changes:
         yield from missing_members(self._body, self._sites)
         yield from self._orders_of_elements()
         yield from exchanged_counters(self._body, self._sites)
+        yield from self._factor_in_all_places()
         yield from self._other_arguments()
         yield from self._buffer_of_calls()
         yield from self._row_and_column()
@@ -1218,6 +1219,25 @@ class _Changes:
             for tile in dict.fromkeys((*sorted(bounds), *self._tiles_at(quotient))):
                 new = replaced(site.node, {quotient: f"({text_of(quotient)}) * {tile}"})
                 yield self._change(site, new, f"the factor {tile} of {text_of(quotient)} is missing", 2)
+
+    def _factor_in_all_places(self) -> Iterator[KernelChange]:
+        """Yield `start + c * TILE` in every place that has `start + c`, where c counts what a thread computes."""
+        places: dict[tuple[str, str], list[tuple[Site, Node]]] = {}
+        for site in self._sites if self.of_sums_per_thread else ():
+            terms = terms_of(site.node) if site.kind in ("index", "value") else []
+            for term in terms if len(terms) > 1 else ():
+                if text_of(term) in counters_at(site.node):
+                    places.setdefault((text_of(site.node), text_of(term)), []).append((site, term))
+        for (text, counter), found in places.items():
+            for tile in self._tiles_at(found[0][1]) if len(found) > 1 else ():
+                edits = tuple((term.start_byte, term.end_byte, f"{counter} * {tile}") for _, term in found)
+                new = replaced(found[0][0].node, {found[0][1]: f"{counter} * {tile}"})
+                lines = sorted({file_and_line_of(term)[1] for _, term in found})
+                yield KernelChange(
+                    f"the factor {tile} of {counter} is missing: {text} instead of {new}",
+                    f"write {new} in lines {' and '.join(map(str, lines))}", "",
+                    *file_and_line_of(found[0][1]), edits, 0,
+                )  # fmt: skip
 
     def _with_factor_of_block(self, site: Site) -> Iterator[KernelChange]:
         """Yield `(blockIdx.x * TILE + threadIdx.x) * 4` for `blockIdx.x * TILE * 4 + threadIdx.x`."""
@@ -1744,8 +1764,8 @@ class _Changes:
     def _with_whole_index(self, site: Site) -> Iterator[KernelChange]:
         """Yield `row + i < M` for `row < M` if what the condition guards has the index `row + i`.
 
-        Also for another variable than `row`, if no index that the condition guards has that, and `col < N`
-        for the second condition of `row < M && row < N`.
+        Also for another variable than `row`, if no index that the condition guards has that, and another for
+        the second of `row < M && row < N`.
         """
         condition = _whole_condition(site.node)
         guarded = condition.parent
@@ -1778,7 +1798,8 @@ class _Changes:
                 elif name not in used | set(self._sizes) or compared.count(name) > 1:
                     yield self._change(site, new, f"the condition has the wrong variable, {name}", 2)
             name = text_of(side)
-            for other in sorted(used & self._varying) if compared.count(name) > 1 else ():
+            is_wrong = compared.count(name) > 1 or name not in used | set(self._sizes)
+            for other in sorted(used & self._varying) if is_wrong and side.type == "identifier" else ():
                 if other not in compared:
                     new = replaced(site.node, {side: other})
                     yield self._change(site, new, f"the condition has the wrong variable, {name}", 2)

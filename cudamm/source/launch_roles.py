@@ -1156,10 +1156,12 @@ class LaunchRoles:
         return any(re.search("\\w_[tT]$|[a-z]T$", n) for n in (parameter, first_name(self.passed(parameter))))
 
     def _is_called_transposed(self, parameter: str) -> bool:
-        """Return whether a comment says that a kernel gets A or B transposed."""
+        """Return whether a comment says that a kernel gets A or B transposed, or column by column."""
         passed = re.escape(first_name(self.passed(parameter)))
         names = f"{self.letters[parameter]}|{parameter}|{passed}"
         words = rf"\b(?:{names})(?:\s*\^\s*\{{?T|(?: is)? (?:stored|passed|given) transposed)\b"
+        others = "|".join((*self.letters, *self.letters.values(), "row", "not"))
+        words += rf"|\b(?:{names})\b(?:(?!\b(?:{others})\b)[^.;\n]){{0,60}}?(?i:{_BY_COLUMN.pattern})"
         said = rf"{words}|\btranspose\((?:{names})\)"
         return any(re.search(said, comment) for comment in _COMMENT.findall(self.file.text))
 

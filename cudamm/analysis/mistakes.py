@@ -211,7 +211,8 @@ def with_cause_first(mistakes: Iterable[Mistake], explained: Sequence[Mistake]) 
     for cause in explained[:1]:
         same = next((m for m in ordered if m._identity == cause._identity), cause)
         # A wrong product without a cause, at a size that does not show it, is no other mistake.
-        alike = [m for m in ordered if m is not same and m.kind == "wrong-result" and _NO_CAUSE.match(m.message)]
+        wrong = (m for m in ordered if m.kind == "wrong-result" and _NO_CAUSE.match(m.message))
+        alike = [m for m in wrong if m is not same]
         sizes = tuple(dict.fromkeys(size for mistake in (cause, same, *alike) for size in mistake.sizes))
         product = dataclasses.replace(cause, count=same.count, sizes=sizes, cure=cause.cure or same.cure)
         others = [m for m in ordered if m is not same and m not in alike]

@@ -1,4 +1,4 @@
-"""Say in the user's terms why a kernel does not compile for the CPU device."""
+"""Say in the user's terms why a kernel does not compile."""
 
 from __future__ import annotations
 
@@ -11,6 +11,22 @@ from cudamm.source.device_code import host_function_line
 _UNDECLARED = re.compile(r"error: [‘'](\w+)[’'] was not declared in this scope")
 _NOT_IN_STD = re.compile(r"error: [‘'](cout|cerr|vector|string|endl)[’'] is not a member of [‘']std[’']")
 _LIBRARY = re.compile(r"(?:cuda|cublas|curand|cusparse)[A-Z]\w*|malloc|free")
+
+
+def check_unrolling(program: Program) -> None:
+    """Raise CompileError for a macro in `#pragma unroll TILE`, which nvcc does not replace by its number.
+
+    A compiler of the host ignores the directive.
+    """
+    macros = set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]", program.text, re.MULTILINE))
+    for (file, number), line in program.lines.items() if "unroll" in program.text else ():
+        found = re.match(r"\s*#\s*pragma\s+unroll\b[\s(]*([A-Za-z_]\w*)", line)
+        if found and found[1] in macros:
+            raise CompileError(
+                f"does not compile: {file}:{number}:{found.start(1) + 1}: nvcc replaces no macros in #pragma "
+                f"unroll, so that {found[1]} is undefined there: write its number, or define it by const int "
+                f"{found[1]} = …;"
+            )
 
 
 def in_users_terms(failure: CompileError, program: Program) -> CompileError:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cudamm.compile.compile_cache import cached
-from cudamm.compile.compile_errors import in_users_terms
+from cudamm.compile.compile_errors import check_unrolling, in_users_terms
 from cudamm.compile.compiler_process import (
     CompileError,
     compile_failure,
@@ -87,6 +87,7 @@ def compile_for_host(program: Program) -> Executable:
         KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no C++ compiler.
     """
+    check_unrolling(program)
     parts = _parts(program)
     kernel = _compiled_kernel(program, parts[0])
     static_bytes = _static_shared_bytes(kernel)

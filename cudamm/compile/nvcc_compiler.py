@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cudamm.compile.compile_cache import cached
+from cudamm.compile.compile_errors import check_unrolling
 from cudamm.compile.compiler_process import (
     CompilerKilled,
     compile_failure,
@@ -86,6 +87,7 @@ def compile_for_gpu(program: Program, arch: str, run: NvccRun = compile_with_nvc
         KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no nvcc, or nvcc cannot compile for that architecture.
     """
+    check_unrolling(program)
 
     def make(target: Path) -> None:
         """Write the cubin, followed by the report of ptxas."""

@@ -61,7 +61,7 @@ class Program:
             return self.lines.get((file, line), "").strip()
         own = _lines(self.method.source)  # `#line` is in it if a Python program reads the kernel from a file
         text = (own.get((self.method.path.name, line)) or own.get(("", line), "")).strip()
-        if text.startswith(f"void {LAUNCHER}(") or (not text and self.method.path.suffix == ".py"):
+        if f"void {LAUNCHER}(" in text or (not text and self.method.path.suffix == ".py"):
             return dict(enumerate(self.method.file_text.split("\n"), 1)).get(line, "").strip()
         return text
 

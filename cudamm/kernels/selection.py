@@ -23,7 +23,7 @@ from cudamm.kernels.header import (
     read_source,
 )
 from cudamm.kernels.launch_fields import EXTENTS, as_options
-from cudamm.kernels.method import Method, Parameter, Value
+from cudamm.kernels.method import SIZE_NAMES, Method, Parameter, Value
 from cudamm.kernels.variant import Variant, check_count, count_variants, parse_values, variants
 from cudamm.source.c_text import function_of, kernels_in, without_comments
 from cudamm.source.kernel_changes import template_values
@@ -113,6 +113,8 @@ class Selection:
             if self.kernels and name not in known:
                 files = " and ".join(str(method.path) for method in methods if not method.builtin)
                 not_mentioned = f"{'do' if len(self.kernels) > 1 else 'does'} not mention {name}"
+                if any(method.path.suffix == ".py" for method in methods):
+                    not_mentioned += " as a number of a kernel or of its launch"
                 raise UsageError(f"{files} {not_mentioned}{did_you_mean(name, self._settable())}")
             # What is chosen becomes a macro, which a template's parameter cannot be, unless the entry has it.
             of_template = re.compile(rf"\btemplate\s*<[^>]*\b\w+\s+{name}\b")
@@ -176,14 +178,21 @@ class Selection:
             values = _values(name, text, ())
             is_constant = _is_constant(name, without_comments(file.code))
             size = {own: letter for letter, own in file.size_names}.get(name)
-            if size and not is_constant:
+            if size and not is_constant and size in SIZE_NAMES:
                 raise UsageError(f"{name} is the size {size} of the problem in {path}: choose it with -n")
+            if size and not is_constant:
+                raise UsageError(f"{name} is {size} of the kernel in {path}: give -D {size}={text}")
             changed = None if size else _with_host_constant(source, path, fields, name, values)
             source = changed or source
             if changed or re.search(rf"\b{name}\b", code):
                 is_of_host = changed is not None and not is_constant
                 added.append(Parameter(name, values[0], values, is_of_host))
-        return parse_method(source, path, Overrides(fields, tuple(added))) if added else file
+        if not added:
+            return file
+        method = parse_method(source, path, Overrides(fields, tuple(added)))
+        tried = [f"-D {parameter.name}=" for parameter in added]
+        left_out = tuple(text for text in method.left_out if not any(each in text for each in tried))
+        return replace(method, left_out=left_out)
 
     def _source(self, kernel: Path | str) -> tuple[str, Path]:
         """Return the text of a kernel, and the path of its file."""

@@ -236,13 +236,20 @@ def _declarations(source: str) -> list[_Declaration]:
         macros=frozenset(macros),
         namespaces=_NAMESPACES | frozenset(re.findall(r"\bnamespace\s+(\w+)\s*(?:::\s*\w+\s*)*\{", code)),
     )
-    plain = DIRECTIVE.sub(lambda directive: blanked(directive[0]), code)
+    plain = DIRECTIVE.sub(_without_directive, code)
     found = [_Declaration(0, 0, frozenset([name]), uses) for name, uses in macros.items()]
     for start, end, scope in _places(plain, directives):
         declaration = _declaration(plain[start:end], start, scope, words)
         if declaration is not None:
             found.append(declaration)
     return found
+
+
+def _without_directive(directive: re.Match[str]) -> str:
+    """Return the directive as spaces, but for the number in `#pragma unroll TILE`: it may be a constant."""
+    unroll = re.match(r"\s*#\s*pragma\s+unroll\b", directive[0])
+    end = unroll.end() if unroll else len(directive[0])
+    return blanked(directive[0][:end]) + directive[0][end:]
 
 
 def _macros(directives: Sequence[re.Match[str]]) -> dict[str, frozenset[str]]:

@@ -1221,7 +1221,7 @@ class _Changes:
                 yield self._change(site, new, f"the factor {tile} of {text_of(quotient)} is missing", 2)
 
     def _factor_in_all_places(self) -> Iterator[KernelChange]:
-        """Yield `start + c * TILE` in every place that has `start + c`, where c counts what a thread computes."""
+        """Yield `start + c * TILE` in all places that have `start + c`, where c counts a thread's sums."""
         places: dict[tuple[str, str], list[tuple[Site, Node]]] = {}
         for site in self._sites if self.of_sums_per_thread else ():
             terms = terms_of(site.node) if site.kind in ("index", "value") else []
@@ -1636,9 +1636,10 @@ class _Changes:
             start, shown = condition.start_byte + 1, [re.sub(r"\s+", " ", text_of(left)) for left in stored]
             zeros = ", ".join(f"{left} = {{}}" for left in shown)
             otherwise = " ".join(f"{left} = 0;" for left in shown)
+            otherwise = otherwise if len(shown) == 1 else f"{{ {otherwise} }}"
             change = KernelChange(
                 f"{NO_ZERO} to {_base(stored[0])} where {text_of(condition)} does not hold",
-                f"write 0 where the load is left out: else {{ {otherwise} }}", _base(stored[0]),
+                f"write 0 where the load is left out: else {otherwise}", _base(stored[0]),
                 *file_and_line_of(node), ((start, start, f"({zeros}, 0)"),), 2, is_condition=True,
             )  # fmt: skip
             found.append(change)

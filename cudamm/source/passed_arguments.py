@@ -55,6 +55,8 @@ class Passed:
         imported: libraries under the names by which the program has imported them, such as `numpy=np`.
         instances: those that the program names of the kernels of the text, such as `mm<float>`.
         grid_line: the line in which the variable of the grid gets its value; 0 for none.
+        runs: numbers of the text with their values in a loop of the program, such as `TILE=8,16,32`; without
+            a name if -D cannot set it.
     """
 
     interface: str
@@ -64,6 +66,7 @@ class Passed:
     imported: Sequence[str] = ()
     instances: Sequence[str] = ()
     grid_line: int = 0
+    runs: Sequence[str] = ()
 
     def name_of(self, *libraries: str) -> str:
         """Return the program's name for the first of several libraries that it imports; else the first's."""
@@ -83,7 +86,8 @@ class Passed:
     def code(self) -> str:
         """Return the C++ that says it."""
         names = ",".join(self.imported), "|".join(self.instances)
-        parts = [self.interface, self.mistake, self.product, *names, str(self.grid_line), *self.kinds]
+        further = str(self.grid_line), "|".join(self.runs)
+        parts = [self.interface, self.mistake, self.product, *names, *further, *self.kinds]
         return f'const char *{PASSED} = "{";".join(re.sub(_OTHERS, "", part) for part in parts)}";'
 
 
@@ -96,9 +100,10 @@ def passed_by(function: Function) -> Passed | None:
     node = function.values.get(PASSED) if function.name == LAUNCHER else None
     if node is None:
         return None
-    interface, mistake, product, imported, named, line, *kinds = text_of(node).strip('"').split(";")
+    interface, mistake, product, imported, named, line, runs, *kinds = text_of(node).strip('"').split(";")
     instances = named.split("|") if named else ()
-    return Passed(interface, kinds, mistake, product, imported.split(","), instances, int(line))
+    of_loops = runs.split("|") if runs else ()
+    return Passed(interface, kinds, mistake, product, imported.split(","), instances, int(line), of_loops)
 
 
 def mistake_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from cudamm.source.c_text import LAUNCHER, without_comments
@@ -50,6 +50,10 @@ class Launch:
         """Return the launch with the line in which the variable of its grid got its value, 0 without any."""
         return replace(self, passed=replace(self.passed, grid_line=line))
 
+    def with_runs(self, runs: Sequence[str]) -> Launch:
+        """Return the launch with the values of numbers in the kernel's text, as `Passed.runs` has them."""
+        return replace(self, passed=replace(self.passed, runs=runs))
+
     def with_product(self, products: Sequence[tuple[Value, Value]]) -> Launch:
         """Return the launch with the two of its arguments that the program itself multiplies in one order."""
         elements = [
@@ -66,13 +70,20 @@ class Launch:
         product = found.pop() if len(found) == 1 else ""
         return replace(self, passed=replace(self.passed, product=product))
 
-    def function(self, variables: Variables, linked: Mapping[str, str], defined: Mapping[str, str]) -> str:
+    def function(
+        self,
+        variables: Variables,
+        linked: Mapping[str, str],
+        defined: Mapping[str, str],
+        fixed: Set[str] = frozenset(),
+    ) -> str:
         """Return the C++ function with the launch, and with the variables that it needs.
 
         Args:
             variables: those of the program.
             linked: constants of the texts that a variable gives its value to, by variable.
             defined: the macros and constants of the texts.
+            fixed: variables whose values are a part of the texts, which -D could change in the launch alone.
         """
         arrays = re.findall(r"\w+ \*(\w+);", self.code)
         unread, needed = [self.code], dict[str, str]()
@@ -92,7 +103,12 @@ class Launch:
             if str(number.value) != defined.get(name, "").strip("()")
         ]
         parameters = ", ".join(f"{kind} {name}" for name, kind in unknown.items())
-        return f"void {LAUNCHER}({parameters}) {{ {self.passed.code()} {' '.join(declared)} {self.code} }}"
+        code = " ".join([*declared, self.code])
+        for name in fixed & needed.keys() & variables.values.keys():
+            number = str(variables.values[name].value)
+            code = re.sub(rf"\bint {name} = [^;]*;", "", code)
+            code = re.sub(rf"\b{name}\b", number, code)
+        return f"void {LAUNCHER}({parameters}) {{ {self.passed.code()} {code} }}"
 
 
 def extension_call(

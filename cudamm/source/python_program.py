@@ -10,7 +10,7 @@ import ast
 import posixpath
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 from cudamm.errors import UsageError
@@ -106,11 +106,16 @@ class _Program:
 
     def source(self, entry: str) -> str:
         """Return the whole program as CUDA source."""
-        chosen = self._chosen(self._modules(), entry)
+        modules = self._modules()
+        chosen = self._chosen(modules, entry)
         texts = [module.source for module in chosen]
         constants = constants_in(texts)
         linked = {number.text: name for name, number in constants.items()} | defined_numbers(texts)
+        inserted = {piece.name for text in texts for piece in text.pieces if piece.number}
+        fixed = inserted - constants.keys() - linked.keys() - {""}
         defined = {name: text for each in texts for name, text in defined_names(str(each)).items()}
+        settable = constants.keys() | defined.keys()
+        runs = {str(module.source): _runs(module, modules, settable) for module in chosen}
         placement = Placement(self.path.name)
         for text in texts:
             placement.add_text(text, constants if text is texts[0] else {})
@@ -124,9 +129,9 @@ class _Program:
                 launches = [launch.of_only_kernel(instead) for launch in launches]
             if instead or function_of(kernel.name) in kernels:
                 code = " ".join(
-                    launch.with_product(self.followed.products).function(
-                        self.followed.variables, linked, defined
-                    )
+                    launch.with_runs(runs[str(kernel.module.source)])
+                    .with_product(self.followed.products)
+                    .function(self.followed.variables, linked, defined, fixed)
                     for launch in launches
                 )
                 placement.add(f"{code}\n", launches[0].line, "")
@@ -238,6 +243,26 @@ def _without_later_numbers(modules: Sequence[Module]) -> list[Module]:
     for module in modules:
         first.setdefault((module.line, re.sub(r"\d+", "0", str(module.text))), module)
     return list(first.values())
+
+
+def _runs(module: Module, modules: Sequence[Module], settable: Set[str]) -> tuple[str, ...]:
+    """Return `TILE=8,16,32` for each number that differs in the texts that a loop compiles in one line.
+
+    Args:
+        settable: the names that -D can set; the others come without a name before `=`.
+    """
+    own = re.sub(r"\d+", "0", str(module.text))
+    values: dict[str, dict[str, None]] = {}
+    for each in modules:
+        if each.line == module.line and re.sub(r"\d+", "0", str(each.text)) == own:
+            inserted = {p.name: str(p.number.value) for p in each.source.pieces if p.number}
+            for name, value in (inserted | defined_names(str(each.text))).items():
+                values.setdefault(name, {})[value] = None
+    found = {name: ",".join(of) for name, of in values.items() if len(of) > 1 and all(map(str.isdigit, of))}
+    texts = dict.fromkeys(found.values())
+    return tuple(
+        f"{next((n for n in found if found[n] == text and n in settable), '')}={text}" for text in texts
+    )
 
 
 def _only_kernel(kernel: Kernel) -> str:

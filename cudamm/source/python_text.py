@@ -258,7 +258,7 @@ def constants_in(texts: Sequence[KernelText]) -> dict[str, HostNumber]:
     """Return the numbers that kernels can have as constants of the file, by name.
 
     A name is one if the program inserts one number of that name, wherever it inserts it, as a word of its own
-    outside of directives and quotes, and if no text has the word otherwise.
+    outside of directives other than `#pragma unroll` and of quotes, and if no text has the word otherwise.
     """
     found: dict[str, HostNumber] = {}
     refused = set(CPP_WORDS | _NAMES_OF_CUDAMM)
@@ -266,7 +266,8 @@ def constants_in(texts: Sequence[KernelText]) -> dict[str, HostNumber]:
         around = "".join("\0" if piece.name else piece.text for piece in text.pieces)
         refused.update(re.findall(r"[A-Za-z_]\w*", around))
         for piece, line, after, _ in _inserted(text):
-            is_code = not re.search(r"[\w.$]$|[#\"]", line) and not re.match(r"[\w.]", after)
+            code = re.sub(r"^\s*#\s*pragma\s+unroll\b", "", line)
+            is_code = not re.search(r"[\w.$]$|[#\"]", code) and not re.match(r"[\w.]", after)
             if piece.name and piece.number:
                 same = found.setdefault(piece.name, piece.number).value == piece.number.value
                 refused |= set() if is_code and same else {piece.name}

@@ -449,7 +449,9 @@ class _Launch:
             grid_place=self._place_of_extents(0),
             block_place=self._place_of_extents(1),
             argument_places=tuple(map(self._place_of_value, self.statement.arguments)),
-            left_out=(*self.left_out, *self._offsets(), *self._other_kernels()) if is_product else (),
+            left_out=(*self.left_out, *self._offsets(), *self._other_kernels(), *self._other_numbers())
+            if is_product
+            else (),
             named_arguments=frozenset(
                 place
                 for place, (argument, name) in enumerate(
@@ -599,6 +601,16 @@ class _Launch:
         for name, node in zip(self.kernel.parameter_names, self.statement.arguments, strict=False):
             if name in self.found.letters:
                 yield name, node
+
+    def _other_numbers(self) -> Iterator[str]:
+        """Yield that a loop of a Python program compiles the text with other numbers too."""
+        passed = passed_by(self.function)
+        for name, _, values in (each.partition("=") for each in (passed.runs if passed else ())):
+            others = " and ".join(values.split(",")[1:])
+            what, cure = f"{name} = {others}", f"-D {name}={values} tries all"
+            if not name:
+                what, cure = f"{others} in place of {values.split(',')[0]}", "put such a text into a .cu file"
+            yield f"the program runs the kernel with {what} too: {cure}"
 
     def _other_kernels(self) -> Iterator[str]:
         """Yield the kernels that are no products, and that the same function launches on the same arrays."""

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cudamm.analysis.kernel_figures import KernelFigures, kernel_figures
-from cudamm.analysis.trace import may_be_wide
 from cudamm.benchmark.result import ExactFigures, Result
 from cudamm.compile.nvcc_compiler import nvcc
 from cudamm.errors import NoDeviceError
@@ -92,7 +91,7 @@ def _with_accesses(figures: ExactFigures, of_case: KernelFigures) -> ExactFigure
         share_of_ideal_sectors=_share(of_global.ideal_sectors, of_global.sectors),
         operations_per_byte=traced.intensity,
     )
-    if traced.wide_lines is None and any(map(may_be_wide, traced.accesses)):
+    if traced.why_as_written:
         return _with_unknown(figures, "wavefronts, memory instructions", traced.why_as_written)
     return dataclasses.replace(
         figures,

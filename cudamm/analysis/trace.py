@@ -628,7 +628,7 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
     wide_lines: frozenset[int] | None = None
     merged_bytes: tuple[int, ...] = ()
     why_as_written = ""
-    if any(map(may_be_wide, accesses)) or any(map(may_be_unrolled, accesses)):
+    if any(map(may_be_wide, accesses)) or any(map(may_be_unrolled, accesses)) or _may_be_joined(accesses):
         lines = lines_as_compiled(case, settings.arch)
         if isinstance(lines, str):
             why_as_written = lines
@@ -643,6 +643,9 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
             floats = (access for access, _ in merged if access.size_bytes == 4)
             sizes |= {8 for access in floats if access.line in _pair_lines(lines, access)}
             merged_bytes = tuple(sorted(sizes))
+            joined = _joined_lines(accesses, lines)
+            if joined:
+                why_as_written = f"{ACROSS_LINES} {', '.join(map(str, joined))}"
             accesses = as_compiled(accesses, lines)
     return dataclasses.replace(
         result,
@@ -746,6 +749,25 @@ def may_be_wide(access: Access) -> bool:
     """Return whether a compiler could merge executions of an access into wider loads or stores."""
     merged = access.wide_requests, access.pair_requests or access.requests
     return access.space == "shared" and merged != (access.requests, access.requests)
+
+
+ACROSS_LINES = "nvcc merges loads of several places into wider ones in line"
+"""Beginning of the reason why some accesses are counted as written."""
+
+
+def _may_be_joined(accesses: Iterable[Access]) -> bool:
+    """Return whether several places of the source load from one shared array, as if unrolled by hand."""
+    loads = (a for a in accesses if a.space == "shared" and a.op == "load" and a.size_bytes < 16)
+    return any(count > 1 for count in Counter(access.array for access in loads).values())
+
+
+def _joined_lines(accesses: Sequence[Access], lines: Lines) -> list[int]:
+    """Return the lines with wide loads in the machine code that none of their own accesses explains."""
+    pairs = zip(accesses, _merging(accesses, lines), strict=True)
+    explained = {access.line for access, merging in pairs if merging and may_be_wide(access)}
+    loads = [a for a in accesses if a.space == "shared" and a.op == "load"]
+    explained |= {a.line for a in loads if a.size_bytes >= 8}
+    return sorted({a.line for a in loads} & (lines.wide_loads | lines.pair_loads) - explained)
 
 
 def may_be_unrolled(access: Access) -> bool:

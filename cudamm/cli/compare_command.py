@@ -59,7 +59,7 @@ OF_BOTH = {"names", "json", "csv", "markdown", "svg", "quiet", "verbose"}
     option("--force", is_flag=True, help="Compare results of two different devices."),
 )  # fmt: skip
 @selection_options(fmad_option, named=False)
-@problem_options(SIZE, "that of the kernels", seed_option)
+@problem_options(f"{SIZE}, or the size of your program", "that of the kernels", seed_option)
 @option_group(
     "Comparison of kernels",
     option(

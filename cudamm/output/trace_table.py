@@ -10,7 +10,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cudamm.analysis.trace import AS_WRITTEN, Totals, TraceResult, arrays, may_be_wide, pattern, varying
+from cudamm.analysis.trace import (
+    ACROSS_LINES,
+    AS_WRITTEN,
+    Totals,
+    TraceResult,
+    arrays,
+    may_be_wide,
+    pattern,
+    varying,
+)
 from cudamm.devices.observation import Access, Space
 from cudamm.output.console import print_fitting
 from cudamm.output.failed_rows import print_failed
@@ -171,6 +180,8 @@ def _remarks(result: TraceResult) -> Iterator[str]:
         what = " and ".join(sorted({f"{access.op}s" for access in wide}))
         widths = " and ".join(map(str, result.merged_bytes))
         yield f"shared {what} in line {lines} are counted as nvcc merges them, into {what} of {widths} bytes"
+    if result.why_as_written.startswith(ACROSS_LINES):
+        yield f"{result.why_as_written}; they are counted one by one, and a GPU has fewer wavefronts"
     elif result.wide_lines is None and any(map(may_be_wide, result.accesses)):
         is_asked = result.why_as_written in ("", AS_WRITTEN)
         yield _AS_WRITTEN + ("" if is_asked else f": {result.why_as_written}")

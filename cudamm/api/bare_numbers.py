@@ -93,9 +93,11 @@ def whole_numbers(option: str, text: str, least: int) -> tuple[int, ...]:
 def _threads(text: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",")]
     if len(set(words)) < len(words):
+        extents = [int(word) for word in words if word.isdigit() and len(word) < 5]
+        block = extents if len(extents) == len(words) == 2 else [16, 16]
         raise UsageError(
             f"--threads {text} without a kernel is a list of block sizes, and repeats one: "
-            "write 256 for a block of 16 x 16"
+            f"write {block[0] * block[1]} for a block of {block[0]} x {block[1]}"
         )
     return whole_numbers("threads", text, least=1)
 

@@ -383,7 +383,9 @@ class _Launch:
         self.unknown = ""  # what is between `<<<` and `>>>`, in words
         self.cleared_by: Node | None = None  # the cudaMemset of C
         self.zeros_mistake = ""  # what is wrong with it
-        self.sized_by: Node | None = None  # a cudaMalloc or cudaMemcpy that gets too few bytes
+        self.sized_by: Node | None = (
+            None  # a cudaMalloc or cudaMemcpy with too few bytes, or a wrong direction
+        )
 
     def worked_out(self) -> WorkedOutLaunch:
         """Return the fields of a header, or what is unknown."""
@@ -420,7 +422,7 @@ class _Launch:
                 f"two matrices for {passed['A']}, which the program passes as A and as B"
             )
         conflict = self.zeros_mistake or exchanged or self._type_conflict()
-        conflict = conflict or (self._memory_mistake() if "args" in fields else "")
+        conflict = conflict or (self._memory_mistake() or self._wrong_copy() if "args" in fields else "")
         shown = self.cleared_by if self.zeros_mistake else self.sized_by
         return WorkedOutLaunch(
             self.statement.kernel,
@@ -866,6 +868,36 @@ class _Launch:
             return ""
         self.sized_by, mistake = short[0]
         return mistake
+
+    def _wrong_copy(self) -> str:
+        """Return which cudaMemcpy of a matrix says the other direction than its pointers, with the cure.
+
+        Of the two pointers, the launching function has to allocate one on the GPU, and not the other.
+        """
+        calls = list(all_of(self.function.node, "call_expression"))
+        on_gpu = {
+            first_name(given.named_children[0])
+            for call in calls
+            if _bytes_of_allocation(call) is not None and (given := call.child_by_field_name("arguments"))
+        }
+        of_launch = {first_name(self.found.passed(name)) for name in self.found.letters} & on_gpu
+        for call in calls:
+            given = call.child_by_field_name("arguments")
+            if text_of(call.child_by_field_name("function")) != "cudaMemcpy" or not given:
+                continue
+            target, source, *_, direction = [*given.named_children, *[call] * 3][:4]
+            to_gpu, from_gpu = (first_name(node) in of_launch for node in (target, source))
+            right = "cudaMemcpyHostToDevice" if to_gpu else "cudaMemcpyDeviceToHost"
+            wrong = "cudaMemcpyDeviceToHost" if to_gpu else "cudaMemcpyHostToDevice"
+            other = first_name(source if to_gpu else target)
+            if to_gpu != from_gpu and text_of(direction) == wrong and other not in on_gpu:
+                self.sized_by = call
+                there = first_name(target if to_gpu else source)
+                return (
+                    f"the call {' '.join(text_of(call).split())} copies {'to' if to_gpu else 'from'} {there}, "
+                    f"which is memory of the GPU; pass {right}"
+                )
+        return ""
 
     def _pointed_to_by_member(self, struct: str) -> str:
         """Return the type of the elements to which the only pointer in a struct points; empty if unknown."""

@@ -443,7 +443,7 @@ def _different_from_ordered_sum(product: Matrix, problem: Problem) -> str:
         i, column = _first(different)
         return (
             f"within the error bound, but not the bits of a sum in k order, first at C[{rows[i]}][{column}]: "
-            f"expected {expected[i, column]!r}, got {product[rows[i], column]!r}"
+            f"expected {expected[i, column]}, got {product[rows[i], column]}"
         )
     return ""
 

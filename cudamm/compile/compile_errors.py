@@ -7,6 +7,7 @@ import re
 from cudamm.compile.compiler_process import CompileError
 from cudamm.compile.program import Program
 from cudamm.source.device_code import host_function_line
+from cudamm.source.passed_arguments import CUPY, PASSED
 
 _UNDECLARED = re.compile(r"error: [‘'](\w+)[’'] was not declared in this scope")
 _NOT_IN_STD = re.compile(r"error: [‘'](cout|cerr|vector|string|endl)[’'] is not a member of [‘']std[’']")
@@ -16,8 +17,10 @@ _LIBRARY = re.compile(r"(?:cuda|cublas|curand|cusparse)[A-Z]\w*|malloc|free")
 def check_unrolling(program: Program) -> None:
     """Raise CompileError for a macro in `#pragma unroll TILE`, which nvcc does not replace by its number.
 
-    A compiler of the host ignores the directive.
+    A compiler of the host ignores the directive. CuPy compiles with NVRTC, which replaces the macro.
     """
+    if f'{PASSED} = "{CUPY};' in program.method.source:
+        return
     macros = set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]", program.text, re.MULTILINE))
     for (file, number), line in program.lines.items() if "unroll" in program.text else ():
         found = re.match(r"\s*#\s*pragma\s+unroll\b[\s(]*([A-Za-z_]\w*)", line)

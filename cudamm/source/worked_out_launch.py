@@ -894,8 +894,8 @@ class _Launch:
                 self.sized_by = call
                 there = first_name(target if to_gpu else source)
                 return (
-                    f"the call {' '.join(text_of(call).split())} copies {'to' if to_gpu else 'from'} {there}, "
-                    f"which is memory of the GPU; pass {right}"
+                    f"the call {' '.join(text_of(call).split())} copies {'to' if to_gpu else 'from'} "
+                    f"{there}, which is memory of the GPU; pass {right}"
                 )
         return ""
 

@@ -87,7 +87,6 @@ def compile_for_gpu(program: Program, arch: str, run: NvccRun = compile_with_nvc
         KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no nvcc, or nvcc cannot compile for that architecture.
     """
-    check_unrolling(program)
 
     def make(target: Path) -> None:
         """Write the cubin, followed by the report of ptxas."""
@@ -146,9 +145,10 @@ def nvcc_options(program: Program, arch: str) -> tuple[str, list[str]]:
     """Return the architecture to compile a program for, and nvcc's other options.
 
     Raises:
-        KernelError: the program's method needs another architecture.
+        KernelError: the program's method needs another architecture, or nvcc would not compile its text.
         NoDeviceError: there is no nvcc, or nvcc cannot compile for that architecture.
     """
+    check_unrolling(program)
     compiler = nvcc()
     check_architecture(arch)
     missing = program.method.unsupported_reason(arch)

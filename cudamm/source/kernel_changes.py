@@ -1225,7 +1225,8 @@ class _Changes:
         places: dict[tuple[str, str], list[tuple[Site, Node]]] = {}
         for site in self._sites if self.of_sums_per_thread else ():
             terms = terms_of(site.node) if site.kind in ("index", "value") else []
-            for term in terms if len(terms) > 1 else ():
+            is_plain = len(terms) == 2 and all(term.type == "identifier" for term in terms)
+            for term in terms if is_plain else ():
                 if text_of(term) in counters_at(site.node):
                     places.setdefault((text_of(site.node), text_of(term)), []).append((site, term))
         for (text, counter), found in places.items():

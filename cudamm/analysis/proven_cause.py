@@ -810,7 +810,9 @@ def _grids_of_whole_sizes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
 def _covering_grids(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     """Yield grids whose blocks cover C if each computes as many columns and rows as the block or a tile."""
     own, (gx, gy, _) = case.variant.method.with_own_sizes, launch.grid
-    edges = sorted({edge for edge in _edges(case.program, launch) if edge > 1})
+    bx, by = launch.block[:2]
+    of_threads = {edge * sums for edge in (bx, by) for sums in (2, 4, 8)}  # a thread may compute several sums
+    edges = sorted({edge for edge in {*_edges(case.program, launch)} | of_threads if edge > 1})
     for by_x, by_y in dict.fromkeys([launch.block[:2], *itertools.product(edges, repeat=2)]):
 
         def covering(given: Launch, x: int = by_x, y: int = by_y) -> Launch:

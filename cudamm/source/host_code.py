@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
@@ -19,7 +19,7 @@ from cudamm.source.c_definitions import (
 )
 from cudamm.source.c_numbers import Number, Translation, constant_values, renamed
 from cudamm.source.expression import parse
-from cudamm.source.parsed_source import all_of, line_of, text_of
+from cudamm.source.parsed_source import all_of, declared_name, line_of, text_of
 from cudamm.source.program_values import (
     callers_of,
     doubts_at,
@@ -194,15 +194,46 @@ def _kernels_behind(
 
     With a kernel that the function gets as an argument stands the function that passes it.
     """
+    known = {each.name for each in file.functions if each.is_kernel}
+    found: list[tuple[str, Function | None]] = [(name, None)] if name else []
     if name in function.values and levels:
-        return _kernels_behind(file, function, text_of(_referenced(function.values[name])), levels - 1)
-    if name in function.parameter_names and levels:
-        return [
+        held = text_of(_referenced(function.values[name]))
+        found = _kernels_behind(file, function, held, levels - 1)
+    elif name in function.parameter_names and levels:
+        found = [
             (kernel, caller)
             for caller, argument in callers_of(file, function, name)
             for kernel, _ in _kernels_behind(file, caller, text_of(_referenced(argument)), levels - 1)
         ]
-    return [(name, None)] if name else []
+    if any(text.partition("<")[0].split("::")[-1].strip() in known for text, _ in found):
+        return found
+    held_by_any = dict.fromkeys(_kernels_in(file, function, name, known, levels))
+    return [(kernel, None) for kernel in held_by_any] or found
+
+
+def _kernels_in(
+    file: SourceFile, function: Function, text: str, known: Collection[str], levels: int
+) -> Iterator[str]:
+    """Yield the kernels that an expression names, or a value of one of its variables: `table[version]`."""
+    for name in re.findall(r"[A-Za-z_]\w*(?:\s*<[^<>;]*>)?", text):
+        if name.partition("<")[0].strip() in known:
+            yield name
+            continue
+        for scope in (function.node, file.tree) if levels and not name.endswith(">") else ():
+            values = list(_values_of(scope, name))
+            for value in values:
+                yield from _kernels_in(file, function, text_of(value), known, levels - 1)
+            if values:
+                break
+
+
+def _values_of(scope: Node, name: str) -> Iterator[Node]:
+    """Yield each value that a variable gets: where it is declared, assigned, or runs over a list."""
+    for node in all_of(scope, "init_declarator", "assignment_expression", "for_range_loop"):
+        target = node.child_by_field_name("declarator") or node.child_by_field_name("left")
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        if target is not None and value is not None and name in (declared_name(target), text_of(target)):
+            yield value
 
 
 def _passed_extents(

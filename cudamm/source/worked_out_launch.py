@@ -1461,6 +1461,8 @@ class _Launch:
         if passed_by(self.function):
             return ""
         name, value = text_of(variable), self.function.values.get(text_of(variable))
+        members = (self.function.values.get(f"{name}.{axis}") for axis in "xyz")
+        value = next(filter(None, members), value)  # `grid.x = …;` after `dim3 grid(…);`
         if value is None or value.type == "number_literal":
             return ""
         if not is_inside(value, self.function.node):  # of `dim3 block(TILE, TILE)`, as `initialised` reads it

@@ -1036,14 +1036,18 @@ def _cure_of_conflict(watched: WatchedLaunch, access: Access, shape: ArrayShape,
     if padding is not None:
         tile = f"{name}[{rows}][{columns + padding.elements}]"
         rest = "" if padding.is_free else "; a smaller conflict is left"
+        of_array = (each for each in watched.observation.accesses if each.array == name)
+        # nvcc merges loads only if it can see that each row begins at a multiple of 16 bytes.
+        if any(each.threads > BANKS * each.requests for each in of_array):
+            rest += "; declare it __align__(16), so that nvcc goes on merging four loads into one"
         if padding.elements < 0:
             return f"remove the padding of {_OF_ROWS}, {tile}{rest}"
         length = "one element" if padding.elements == 1 else f"{padding.elements} elements"
         return f"make {_OF_ROWS} {length} longer, {tile}{rest}"
-    count = elements_side_by_side(access, shape, watched.observation)
-    if count is None or access.op != "load":
+    side_by_side = elements_side_by_side(access, shape, watched.observation)
+    if side_by_side is None or access.op != "load":
         return ""
-    width = columns // count
+    count, width = side_by_side
     vector = (
         f"; or load the {count} as one float{count}"
         if (count, shape.element_bytes) in ((2, 4), (4, 4))

@@ -97,10 +97,13 @@ def row_padding(
     return RowPadding(best // shape.element_bytes, is_free)
 
 
-def elements_side_by_side(access: Access, shape: ArrayShape, observation: Observation) -> int | None:
+def elements_side_by_side(
+    access: Access, shape: ArrayShape, observation: Observation
+) -> tuple[int, int] | None:
     """Return how many elements of one row each thread has side by side, if that causes a bank conflict.
 
     Returns:
+        That number, and the number of threads that share a row;
         None if a request of the access shows another cause, or none was recorded.
     """
     requests = _offsets(access.site, observation)
@@ -114,7 +117,12 @@ def elements_side_by_side(access: Access, shape: ArrayShape, observation: Observ
     if count < 2 or shape.extents[-1] % count or access.size_bytes != shape.element_bytes:
         return None
     positions = {offset // shape.element_bytes % count for offsets in requests for offset in offsets}
-    return count if len(positions) == count else None
+    if len(positions) != count:
+        return None
+    threads = max(
+        len(set(offsets)) for offsets in requests
+    )  # a padded row has more elements than its threads
+    return count, threads if threads < BANKS else shape.extents[-1] // count
 
 
 def _offsets(site: int, observation: Observation) -> list[list[int]]:

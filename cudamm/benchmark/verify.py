@@ -25,7 +25,7 @@ from cudamm.execution.executor import Executor, Executors, LocalExecutor, Report
 from cudamm.execution.executor_group import device_threads
 from cudamm.execution.prepare import Progress, case_at, in_turn, prepare
 from cudamm.execution.shared_cases import SharedCases
-from cudamm.execution.usual_causes import OF_LAUNCH, WITHOUT_LINE
+from cudamm.execution.usual_causes import IN_TILES, OF_LAUNCH, WITHOUT_LINE
 from cudamm.execution.where_right import RightSizes, where_right, without_faults
 from cudamm.execution.worker_executor import SMALL_WORK, TIMEOUT_S
 from cudamm.kernels.chosen_cases import remarks_on_padding, remarks_on_scale
@@ -502,6 +502,8 @@ class _Verification:
 
     def failed(self, case: Case, verdict: Verdict, cause: str) -> Result:
         """Return the result of a case in which a second look has found a cause, and remember it."""
+        if verdict.cause.startswith(IN_TILES):
+            cause = f"{verdict.cause.partition(':')[0]}: {cause}"
         if verdict.cause.startswith(WITHOUT_LINE):  # the cause with its line is the better one
             verdict = dataclasses.replace(verdict, reason=verdict.reason.removeprefix(f"{verdict.cause}; "))
         verdict = dataclasses.replace(verdict, correct=False).because_of(cause)

@@ -105,10 +105,11 @@ def usual_cause(run: Run, problem: Problem) -> str:
             readings = ()  # what was written is right, so that nothing is misread
         for sentence, reading in readings:
             if observed.is_explained_by(reading):
-                is_one_tile = any(edge >= max(shape.extents) for edge in tiles)
+                # At a size of one tile, a matrix that is read across is no other than its only tile.
+                is_one_tile = not reading.tile and min(run.plan.block[:2]) >= max(shape.extents)
                 tiled = _transposed_tiles(shape, tiles) if is_one_tile else ()
                 is_either = any(observed.is_explained_by(each) for _, each in tiled)
-                return "" if is_either else sentence  # a larger size tells a matrix from a tile
+                return "" if is_either else sentence
         return _of_values(run, problem)
 
 

@@ -15,6 +15,7 @@ An intensity is a number of operations per byte that the threads load from globa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -36,6 +37,7 @@ from cudamm.kernels.method import ElementType, Method, Value
 from cudamm.kernels.named_gpus import NamedGpu, named_gpu
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import MOST_CASES, ChosenBy, Traffic, Variant, check_count, chosen_record
+from cudamm.source.c_text import without_comments
 
 SCHEMA = "cudamm.roofline/1"
 
@@ -62,6 +64,10 @@ class Bound:
     gflops: float
     share_of_peak: float
     region: Region
+
+
+_TENSOR_OR_HALF = re.compile(r"mma|\b__h(?:fma|mul|add)|\basm\b")
+"""What a kernel's code has that multiplies on tensor cores, or may add in 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,25 @@ class Roofline:
                 "(and --device gpu to measure as well)"
             )
         return found
+
+    def remarks_on(self, cases: Cases) -> list[str]:
+        """Return a sentence on each user's kernel that multiplies a 16-bit type without tensor cores."""
+        of_float = next(
+            (p for p in self.peaks if p.unit == "FMA" and p.element_type in ("", "float32")), None
+        )
+        found: dict[str, None] = {}
+        for variant, problem in cases:
+            method, element = variant.method, problem.element
+            code = without_comments(method.code)
+            is_other = not element.is_narrow or element.size_bytes != 2 or _TENSOR_OR_HALF.search(code)
+            if of_float is None or method.builtin or not method.is_kernel or is_other:
+                continue
+            found[
+                f"{method.path.name} multiplies without tensor cores, whose peak is the roof of its type: "
+                f"fused multiply-adds of float32 reach {of_float.gflops:.0f} GFLOP/s at most, from "
+                f"{self.ridge(of_float):.3g} op/B on"
+            ] = None
+        return list(found)
 
     def of(self, cases: Cases) -> Roofline:
         """Return these roofs with the peaks of the types alone. Raise UsageError if one is unknown."""

@@ -187,6 +187,7 @@ def roofline_command(
         measures_nothing = "no rates are measured: times on the CPU device are not those of a GPU"
         note = measures_nothing if device_spec == "cpu" else ""
         info = dataclasses.replace(sheet.device, note=note)
+        remarks += sheet.roofs.remarks_on(chosen)
         roofs = sheet.roofs.of(chosen)
 
         def bounds(report_progress: ReportProgress) -> Iterator[RooflineResult]:
@@ -199,7 +200,9 @@ def roofline_command(
     settings = Settings(fmad=fmad, runs=runs, cache="cold" if cold else "hot")
     with WorkerExecutor(device_spec, timeout_s) as worker:
         chosen, remarks = fitted_to(opened(worker, outputs), chosen, selection.is_named)
-        roofs = (sheet.roofs if sheet.is_given else roofline.roofs_of(worker, theoretical)).of(chosen)
+        all_roofs = sheet.roofs if sheet.is_given else roofline.roofs_of(worker, theoretical)
+        remarks = [*remarks, *all_roofs.remarks_on(chosen)]
+        roofs = all_roofs.of(chosen)
 
         def measured(report_progress: ReportProgress) -> Iterator[RooflineResult]:
             counted = counted_traffic(chosen, TRACE_ARCH, fmad, report_progress, timeout_s)

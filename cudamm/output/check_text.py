@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _NOT_SEEN = (
     "The CPU device executed the kernels with these sizes and these inputs only. Code that no thread "
-    "executed was not checked, nor was host code, except the launch and plain calls of cudaMalloc and "
-    "cudaMemcpy."
+    "executed was not checked, nor was host code, except a launch that the file shows and plain calls of "
+    "cudaMalloc and cudaMemcpy."
 )
 
 _SHOWS_NOTHING = "Only 1x1x1 was run, which shows nothing: name a size that the kernel accepts with -n."

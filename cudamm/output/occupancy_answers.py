@@ -40,8 +40,13 @@ def _step(result: OccupancyResult, step: Step) -> str:
     if step.threads_per_block is not None:
         blocks = f"blocks of {step.threads_per_block} threads (now {result.threads_per_block})"
         if step.params:
-            option = "" if step.params.keys() <= {"BLOCK_SIZE", "TILE_SIZE"} else "-D "
-            return f"{option}{parameters(step.params)}, with {blocks}, would give {gain}"
+            chosen = parameters(step.params)
+            if step.params.keys() <= {"BLOCK_SIZE", "TILE_SIZE"}:
+                return f"{chosen}, with {blocks}, would give {gain}"
+            return (
+                f"-D {chosen}, with {blocks}, would give {gain}; the kernel may rely on its own number: "
+                f"verify it with -D {chosen} first"
+            )
         if step.block:
             shape = " x ".join(map(str, step.block))
             return (

@@ -119,9 +119,7 @@ def elements_side_by_side(
     positions = {offset // shape.element_bytes % count for offsets in requests for offset in offsets}
     if len(positions) != count:
         return None
-    threads = max(
-        len(set(offsets)) for offsets in requests
-    )  # a padded row has more elements than its threads
+    threads = max(len(set(offsets)) for offsets in requests)  # a padded row is longer than they need
     return count, threads if threads < BANKS else shape.extents[-1] // count
 
 

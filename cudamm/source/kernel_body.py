@@ -201,6 +201,7 @@ class KernelBody:
         yield from (passed[size] for _, size in body._own_checks())
 
     def _own_checks(self) -> Iterator[tuple[frozenset[str], str]]:
+        """Yield those of `checks` that the function itself has."""
         translation = self._translation
         for node in all_of(self.function.node, "binary_expression"):
             sign = text_of(node.child_by_field_name("operator"))

@@ -1957,7 +1957,7 @@ class _Changes:
             )  # fmt: skip
 
     def _other_arguments(self) -> Iterator[KernelChange]:
-        """Yield calls with two arguments exchanged, `tile(B, k, col)` for `tile(B, col, k)`, or one other."""
+        """Yield calls with another size, or two arguments exchanged: `at(B, k, col)` for `at(B, col, k)`."""
         for call in all_of(self._body, "call_expression"):
             given = call.child_by_field_name("arguments")
             of_sums = ["binary_expression"] if self._is_call_of_own(call) else []

@@ -105,9 +105,10 @@ class Launch:
         parameters = ", ".join(f"{kind} {name}" for name, kind in unknown.items())
         code = " ".join([*declared, self.code])
         for name in fixed & needed.keys() & variables.values.keys():
-            number = str(variables.values[name].value)
-            code = re.sub(rf"\bint {name} = [^;]*;", "", code)
-            code = re.sub(rf"\b{name}\b", number, code)
+            number = variables.values[name].value
+            if number is not None:
+                code = re.sub(rf"\bint {name} = [^;]*;", "", code)
+                code = re.sub(rf"\b{name}\b", str(number), code)
         return f"void {LAUNCHER}({parameters}) {{ {self.passed.code()} {code} }}"
 
 

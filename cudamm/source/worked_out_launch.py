@@ -383,9 +383,7 @@ class _Launch:
         self.unknown = ""  # what is between `<<<` and `>>>`, in words
         self.cleared_by: Node | None = None  # the cudaMemset of C
         self.zeros_mistake = ""  # what is wrong with it
-        self.sized_by: Node | None = (
-            None  # a cudaMalloc or cudaMemcpy with too few bytes, or a wrong direction
-        )
+        self.sized_by: Node | None = None  # a cudaMalloc or cudaMemcpy with wrong bytes or direction
 
     def worked_out(self) -> WorkedOutLaunch:
         """Return the fields of a header, or what is unknown."""
@@ -451,9 +449,7 @@ class _Launch:
             grid_place=self._place_of_extents(0),
             block_place=self._place_of_extents(1),
             argument_places=tuple(map(self._place_of_value, self.statement.arguments)),
-            left_out=(*self.left_out, *self._offsets(), *self._other_kernels(), *self._other_numbers())
-            if is_product
-            else (),
+            left_out=(*self.left_out, *self._further()) if is_product else (),
             named_arguments=frozenset(
                 place
                 for place, (argument, name) in enumerate(
@@ -603,6 +599,10 @@ class _Launch:
         for name, node in zip(self.kernel.parameter_names, self.statement.arguments, strict=False):
             if name in self.found.letters:
                 yield name, node
+
+    def _further(self) -> Iterator[str]:
+        """Yield what else the program does, as in `WorkedOutLaunch.left_out`."""
+        yield from (*self._offsets(), *self._other_kernels(), *self._other_numbers())
 
     def _other_numbers(self) -> Iterator[str]:
         """Yield that a loop of a Python program compiles the text with other numbers too."""

@@ -1479,10 +1479,14 @@ class _Launch:
                 is_all = len(remainders) == 1 + number.text.count(" or ")
                 number = Number(" and ".join(f"{each} == 0" for each in remainders)) if is_all else None
             if number and re.search("==|%", number.text):
+                assumed, of_sizes = dict(self.assumed), list[str]()
                 with contextlib.suppress(UnknownLaunch):  # it depends on something else
                     text = self._text(number, "a condition").removeprefix("(").removesuffix(")")
-                    of_sizes = (c for c in parse(text).conjuncts() if not c.names.isdisjoint(ROLES))
-                    yield from map(str, of_sizes)
+                    conditions = parse(text).conjuncts()
+                    of_sizes = [str(each) for each in conditions if not each.names.isdisjoint(ROLES)]
+                yield from of_sizes
+                if not of_sizes:  # such as `version == 0`, of which no field depends
+                    self.assumed = assumed
 
     def _multiples(self) -> Iterator[tuple[str, str]]:
         """Yield sizes and what they are multiples of, by checks of the host code and loops of the kernel."""

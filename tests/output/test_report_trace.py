@@ -8,7 +8,7 @@ import io
 import pytest
 from rich.console import Console
 
-from cudamm.analysis.trace import BlockClass, Totals, TraceResult
+from cudamm.analysis.trace import ACROSS_LINES, BlockClass, Totals, TraceResult
 from cudamm.devices.observation import Access
 from cudamm.output.trace_table import remarks, render, render_comparison
 
@@ -122,6 +122,10 @@ def test_remarks_describe_scaling_traced_warps_and_merged_loads():
     (text,) = remarks([result(accesses=[SHARED], wide_lines={30}, merged_bytes=(8, 16))])
     assert text == "shared loads in line 30 are counted as nvcc merges them, into loads of 8 and 16 bytes"
     assert remarks([result(accesses=[merged], wide_lines=frozenset())]) == []
+    (text,) = remarks(
+        [result(accesses=[SHARED], wide_lines=frozenset(), why_as_written=f"{ACROSS_LINES} 23")]
+    )
+    assert text.endswith("in line 23; they are counted one by one, and a GPU has fewer wavefronts")
 
 
 def test_remarks_name_the_variants_that_they_apply_to():

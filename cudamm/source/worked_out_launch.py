@@ -189,6 +189,7 @@ def worked_out_launches(
 
     statements = launches(file)
     for statement in sorted(statements, key=lambda launch: launch.doubts):
+        statement = _called_for(file, statement, wanted)
         is_wanted = kernels is None or statement.kernel in kernels
         kernel = _kernel_named(file, statement.kernel) if is_wanted else None
         if kernel is None or not may_be_product(file, kernel):
@@ -215,6 +216,32 @@ def worked_out_launches(
         for name, launch in found.items()
     )
     return tuple(sorted(with_others, key=lambda launch: launch.line))
+
+
+def _numbers_of_calls(file: SourceFile, function: Function) -> Iterator[dict[str, str]]:
+    """Yield the template arguments of calls such as run<8, 2>(A, B, C), by the function's parameters."""
+    names = template_parameters(function)
+    for call in all_of(file.tree, "template_function") if names else ():
+        listed = call.child_by_field_name("arguments")
+        numbers = [text_of(each) for each in (listed.named_children if listed else ())]
+        is_call = text_of(call.child_by_field_name("name")) == function.name
+        if is_call and len(numbers) == len(names) and all(map(str.isdigit, numbers)):
+            yield dict(zip(names, numbers, strict=True))
+
+
+def _called_for(file: SourceFile, statement: LaunchStatement, wanted: str) -> LaunchStatement:
+    """Return a launch in a template whose parameters have the values of the call that launches an instance.
+
+    Args:
+        wanted: the instance, without spaces.
+    """
+    for numbers in _numbers_of_calls(file, statement.function) if wanted else ():
+        entry = f"{statement.kernel}<{renamed(statement.template_arguments or '', numbers)}>"
+        if re.sub(r"\s", "", entry) == wanted:
+            values = {name: parsed for name, text in numbers.items() if (parsed := parsed_expression(text))}
+            function = replace(statement.function, values={**statement.function.values, **values})
+            return replace(statement, function=function)
+    return statement
 
 
 def _instance(file: SourceFile, statement: LaunchStatement, kernel: Function) -> _Launch:
@@ -1069,14 +1096,7 @@ class _Launch:
                 for argument in template_arguments(self.file, self.function, name):
                     if argument in BYTES:
                         yield self._entry({name: argument})
-        # Such as run<8, 2>(A, B, C) beside run<32, 4>(A, B, C).
-        for call in all_of(self.file.tree, "template_function"):
-            listed = call.child_by_field_name("arguments")
-            numbers = [text_of(each) for each in (listed.named_children if listed else ())]
-            names = template_parameters(self.function)
-            is_call = text_of(call.child_by_field_name("name")) == self.function.name
-            if is_call and len(numbers) == len(names) and all(map(str.isdigit, numbers)):
-                yield self._entry(dict(zip(names, numbers, strict=True)))
+        yield from map(self._entry, _numbers_of_calls(self.file, self.function))
         macro = re.search(r"\bAT_DISPATCH_(\w+)\s*\(([^{]*)", text_of(self.function.node))
         if macro and "scalar_t" in given and re.search("FLOATING|ALL", macro[1]):
             yield self._entry({"scalar_t": "double"})
@@ -1105,6 +1125,8 @@ class _Launch:
         def value(name: re.Match[str]) -> str:
             if chosen and name[0] in chosen:
                 return chosen[name[0]]
+            if name[0] in template_parameters(self.function) and name[0] in self.function.values:
+                return text_of(self.function.values[name[0]])
             if name[0] in constants(self.file) or name[0] in self.found.compiled_sizes():
                 return name[0]
             if name[0] in template_parameters(self.function):

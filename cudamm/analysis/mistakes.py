@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -751,6 +752,8 @@ def _overlapping(watched: WatchedLaunch, fault: Fault, arrays: Overlap) -> Mista
         cure = f"{BEHIND_OTHER}: {first} has to begin {arrays.used_bytes:,} bytes or more before {second}"
     elif arrays.of_one_type and elements and arrays.begins:
         cure = f"{BEHIND_OTHER}: {second} = {first} + {elements}, or later"
+        if elements == math.prod(watched.launch.block[:2]):  # the program may have blocks of other sizes too
+            cure += "; that is blockDim.x * blockDim.y"
     else:
         behind = f"{arrays.used_bytes:,} bytes or more behind {first}"
         cure = f"{BEHIND_OTHER}: {second} has to be a pointer to {behind}"

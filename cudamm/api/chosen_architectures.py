@@ -76,8 +76,8 @@ def _that_compile(architectures: Sequence[Architecture]) -> tuple[list[Architect
         architecture, reason = next(iter(refused.items()))
         if "cannot compile" in reason:  # there is an nvcc
             advice += (
-                "; the registers are those that an older CUDA toolkit reports or, as an estimate, those of "
-                "the nearest architecture that this one compiles for"
+                "; the registers are those that an older CUDA toolkit reports or, as an estimate, those for "
+                "sm_80, which has as many registers for each thread of an SM as the GPUs before sm_75"
             )
         raise NoDeviceError(f"{architecture}: {reason}; {advice}")
     others = ", ".join(map(str, refused))

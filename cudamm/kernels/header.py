@@ -529,7 +529,7 @@ def _parse_comment(
 def _header_lines(source: str, language: Language) -> list[str]:
     """Return the lines of the comment that is the header, without the signs of a comment.
 
-    It is the comment at the top of the file, or else the first one with `threads:` and `grid:`.
+    It is the comment at the top of the file, or else the first with `threads:` and `grid:`, or `sum-order:`.
     """
     marker = "#" if language == "python" else "//"
     lines: list[str] = []
@@ -543,7 +543,7 @@ def _header_lines(source: str, language: Language) -> list[str]:
         plain = [_SIGNS_OF_A_COMMENT.sub("", line) for line in comment[0].splitlines()]
         words = [line.partition(":")[0].strip() for line in plain]
         indented = [f" {line.rstrip()}" if line.strip() else "" for line in plain]
-        if {"threads", "grid"} <= set(words) and _is_header(indented, source):
+        if ({"threads", "grid"} <= set(words) or "sum-order" in words) and _is_header(indented, source):
             return indented
     return [line for line in lines if not _FIELD.match(line)]
 

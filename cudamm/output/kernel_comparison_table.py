@@ -41,8 +41,10 @@ def notes(comparison: KernelComparison) -> list[str]:
         f"accesses: counted on the CPU device at {problem.shape} {problem.element.name}, all requests to the "
         "L1 cache, hits included; a sector is 32 bytes",
         *remarks(traced),
-        f"registers, occupancy and instructions: code for {comparison.architecture}",
     ]
+    of_code = [kernel.figures.occupancy for kernel in (comparison.old, comparison.new)]
+    if any(of is not None and of.is_known for of in of_code):
+        found.append(f"registers, occupancy and instructions: code for {comparison.architecture}")
     if any(of.padded for of in traced):
         found.append(
             "the matrices are padded with zeros; accesses to the padding count, its operations do not"

@@ -871,6 +871,16 @@ class _Launch:
                 shares = self._shares_of(letter, passed, of_element)
                 here = f"the call {' '.join(text_of(call).split())} {verb}"
                 if verb == "allocates" and {*shares} == {Fraction(1, of_element)} and of_element > 1:
+                    value = self.function.values.get(text_of(size))
+                    if passed is size and value is not None:  # the variable may be used elsewhere too
+                        self.sized_by = value
+                        shown = (
+                            f"({text_of(value)})" if re.search(r"[-+]", text_of(value)) else text_of(value)
+                        )
+                        return (
+                            f"{here} 1 byte for each element of {pointer}; let {text_of(size)} be {shown} * "
+                            f"sizeof({c_type}), the number of bytes"
+                        )
                     self.sized_by, written = call, text_of(size)
                     factor = f"({written})" if re.search(r"[-+]", written) else written
                     return (

@@ -55,6 +55,7 @@ from cudamm.source.kernel_changes import (
     changes_of_clamped_loads,
     changes_of_extents,
     changes_of_macros,
+    changes_of_missing_returns,
     changes_of_numbers,
     changes_of_shared_sums,
     changes_of_sums_in_loops,
@@ -282,7 +283,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         sizes = _sizes_in_file(ragged)
         rests = changes_of_unrolled_loops(source.text, source.entry, sizes)
         clamped = changes_of_clamped_loads(source.text, source.entry, sizes)
-        cause = cause or _of_declarations(ragged, itertools.chain(rests, clamped))
+        results = changes_of_missing_returns(source.text, source.entry)
+        cause = cause or _of_declarations(ragged, itertools.chain(results, rests, clamped))
         cause = cause or _without_last_tile(ragged, edge) or _without_any_check(ragged)
         return cause or _of_text(ragged), edge
     except (KernelError, NoDeviceError):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 from cudamm.compile.compiler_process import CompileError
 from cudamm.compile.program import Program
+from cudamm.source.c_text import without_comments
 from cudamm.source.device_code import host_function_line
 from cudamm.source.passed_arguments import CUPY, PASSED
 
@@ -21,8 +23,11 @@ def check_unrolling(program: Program) -> None:
     """
     if f'{PASSED} = "{CUPY};' in program.method.source:
         return
-    macros = set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]", program.text, re.MULTILINE))
-    for (file, number), line in program.lines.items() if "unroll" in program.text else ():
+    if "unroll" not in program.text:
+        return
+    code = dataclasses.replace(program, text=without_comments(program.text))
+    macros = set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]", code.text, re.MULTILINE))
+    for (file, number), line in code.lines.items():
         found = re.match(r"\s*#\s*pragma\s+unroll\b[\s(]*([A-Za-z_]\w*)", line)
         if found and found[1] in macros:
             raise CompileError(

@@ -211,7 +211,7 @@ class CompilerWarning:
 
 @functools.lru_cache(maxsize=4)
 def warnings_of(program: Program) -> tuple[CompilerWarning, ...]:
-    """Return warnings about unset variables, numbers cut to whole ones, needless conditions, missing returns.
+    """Return the compiler's warnings about unset variables, numbers cut to whole ones, needless conditions.
 
     It takes as long as to compile the program.
 
@@ -219,8 +219,7 @@ def warnings_of(program: Program) -> tuple[CompilerWarning, ...]:
         NoDeviceError: there is no C++ compiler.
     """
     # Only an optimising compiler follows values from statement to statement.
-    options = ["-O2", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wfloat-conversion", "-Wtype-limits",
-               "-Wreturn-type"]  # fmt: skip
+    options = ["-O2", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wfloat-conversion", "-Wtype-limits"]
     part = _kernel_part(program, options)
     printed = _run([*part.command, "-c", "-o", os.devnull], part.source).stderr
     found = re.findall(

@@ -135,6 +135,22 @@ def changes_of_unrolled_loops(text: str, entry: str, constants: Iterable[str]) -
         yield from _Changes(text, function, tuple(constants), 0).with_rests()
 
 
+def changes_of_missing_returns(text: str, entry: str) -> Iterator[KernelChange]:
+    """Yield each device function that may end without a result, with a 0 returned there."""
+    for function in _functions_of(text, entry):
+        body = function.node.child_by_field_name("body")
+        last = body.named_children[-1:] if body else []
+        is_void = text_of(function.node.child_by_field_name("type")) == "void"
+        if body and not is_void and not any(node.type == "return_statement" for node in last):
+            end = body.end_byte
+            file, line = file_and_line_of(body.children[-1])
+            yield KernelChange(
+                f"the function {function.name} ends here without a return, so that its result is not set",
+                "let it return a value in every case, such as return 0 outside of the matrix", "",
+                file, line, ((end - 1, end, "return {}; }"),), 0,
+            )  # fmt: skip
+
+
 def changes_of_clamped_loads(text: str, entry: str, constants: Iterable[str]) -> Iterator[KernelChange]:
     """Yield each load of a tile at `min(k, K - 1)`, which takes the last element again, with a 0 beyond K.
 

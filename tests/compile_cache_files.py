@@ -8,5 +8,5 @@ from cudamm.compile.compile_cache import LOCKS
 
 
 def made_in(folder: Path) -> list[Path]:
-    """Return everything in a cache folder, which need not exist, but the file of locks."""
-    return [path for path in folder.glob("*") if path.name != LOCKS]
+    """Return everything in a cache folder, which need not exist, but the file of locks and the hashes."""
+    return [path for path in folder.glob("*") if path.name != LOCKS and path.suffix != ".hash"]

@@ -1,4 +1,7 @@
-"""Keep what compilers make in the user's cache folder."""
+"""Keep what compilers make in the user's cache folder.
+
+Beside each file lies a hash of its content. A file that was damaged, or is another user's, is made again.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import contextlib
 import errno
 import fcntl
 import functools
+import hashlib
 import os
+import stat
 import tempfile
 import time
 from collections import defaultdict
@@ -27,7 +32,7 @@ LOCKS = "locks"
 LONGEST_WAIT_S = 60.0
 """How long to wait for another process that makes the same file, in seconds: it may be stopped."""
 
-LAYOUT = "3"
+LAYOUT = "4"
 """Version of the cached files, raised if older ones may be wrong. Files of other versions are never read."""
 
 
@@ -58,40 +63,94 @@ def remove_all_abandoned() -> None:
             remove_abandoned(Path(find()))
 
 
-def cached(made_from: Sequence[str], suffix: str, make: Callable[[Path], object]) -> Path:
+def cached(
+    made_from: Sequence[str], suffix: str, make: Callable[[Path], object], *, is_program: bool = False
+) -> Path:
     """Return the cached file that depends on all of `made_from`.
 
-    If the file is missing, `make` writes it to the path that `make` is given. The file gets its final name
-    only when all of it is on the disk: no crash, no power failure and no other process that makes the same
-    file can leave an incomplete file under that name. A process that finds another one making it waits.
+    If the file is missing or not as it was made, `make` writes it to the path that `make` is given. The file
+    gets its final name only when all of it is on the disk: no crash, no power failure and no other process
+    that makes the same file can leave an incomplete file under that name. A process that finds another one
+    making it waits.
+
+    Args:
+        is_program: the file will be executed.
 
     Raises:
-        NoDeviceError: the cache folder cannot be written to.
+        NoDeviceError: the cache folder cannot be written to, or programs in it cannot be executed.
     """
     folder, target = _folder_and_target(made_from, suffix)
     with _locks[target]:
-        if not target.is_file():
-            _make_file(folder, target, make)
+        if not _is_whole(target, is_program):
+            _make_file(folder, target, make, is_program)
+    if is_program and not os.access(target, os.X_OK):
+        raise NoDeviceError(
+            f"programs in the cache folder {folder} cannot be executed (is it mounted with noexec?); set "
+            "CUDAMM_CACHE to another"
+        )
     return target
+
+
+def _is_whole(path: Path, is_program: bool = False) -> bool:
+    """Return whether a file of the cache, or each file of a folder of it, is there and as it was made."""
+    try:
+        state = path.stat()
+        files = [path] if stat.S_ISREG(state.st_mode) else sorted(path.iterdir())
+        if state.st_uid not in (os.geteuid(), 0) or (is_program and not os.access(path, os.X_OK)):
+            return False
+        changed = tuple((file.stat().st_ino, file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+        return _hash_file(path).read_text() == _content_hash(path, changed)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _hash_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.hash")
+
+
+@functools.lru_cache(maxsize=1024)
+def _content_hash(path: Path, _changed: object = None) -> str:
+    """Return a hash of a name and of the content of that file, or of all files of that folder.
+
+    Args:
+        _changed: what tells that the content may have changed since the last call.
+    """
+    found = hashlib.sha256(path.name.encode())
+    for file in [path] if path.is_file() else sorted(path.iterdir()):
+        found.update(file.read_bytes())
+    return found.hexdigest()
 
 
 _locks: defaultdict[Path, Lock] = defaultdict(Lock)
 """A lock for each cached file: two threads of a process would else make the same file at the same time."""
 
 
-def _make_file(folder: Path, target: Path, make: Callable[[Path], object]) -> None:
+def _make_file(folder: Path, target: Path, make: Callable[[Path], object], is_program: bool) -> None:
     try:
         with _alone(target), owned_folder(folder) as temporary:
-            if target.is_file():  # another process has made it meanwhile
+            if _is_whole(target, is_program):  # another process has made it meanwhile
                 return
-            partial = temporary / f"partial{target.suffix}"
+            partial = temporary / target.name
             make(partial)
             partial.chmod(0o755)
-            with partial.open("rb") as file:
-                os.fsync(file.fileno())
+            _write_hash(partial, target)
+            _on_disk(partial)
             partial.replace(target)
     except OSError as error:
         raise unwritable("the cache folder", folder, error, "CUDAMM_CACHE") from None
+
+
+def _write_hash(made: Path, target: Path) -> None:
+    """Keep the hash of what was made, before it gets its place in the cache."""
+    written = _hash_file(made)
+    written.write_text(_content_hash(made))
+    _on_disk(written)
+    written.replace(_hash_file(target))
+
+
+def _on_disk(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 @contextlib.contextmanager
@@ -146,16 +205,18 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
         NoDeviceError: the cache folder cannot be written to.
     """
     folder, target = _folder_and_target(made_from, ".folder")
-    if target.is_dir():
+    if _is_whole(target):
         return target
     try:
         with owned_folder(folder) as temporary:
-            partial = temporary / "partial"
+            partial = temporary / target.name
             partial.mkdir()
             make(partial)
             for path in partial.iterdir():
-                with path.open("rb") as file:
-                    os.fsync(file.fileno())
+                _on_disk(path)
+            if target.exists() and not _is_whole(target):
+                target.rename(temporary / "damaged")
+            _write_hash(partial, target)
             try:
                 partial.rename(target)
             except OSError:
@@ -169,7 +230,7 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
 def find_cached_folder(made_from: Sequence[str]) -> Path | None:
     """Return the folder that `cached_folder` made from the same, in this process or another; else None."""
     _, target = _folder_and_target(made_from, ".folder")
-    return target if target.is_dir() else None
+    return target if _is_whole(target) else None
 
 
 def _folder_and_target(made_from: Sequence[str], suffix: str) -> tuple[Path, Path]:

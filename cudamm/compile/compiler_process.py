@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cudamm.compile.compile_cache import cache_folder, unwritable
-from cudamm.compile.confinement import compiler_command, confinement
+from cudamm.compile.confinement import LONGEST_DELAY_S, compiler_command, confinement, machine_fault
 from cudamm.compile.owned_folder import owned_folder
 from cudamm.compile.process_group import CORES, STEP_S, run_group, stop_if_asked
 from cudamm.errors import KernelError, NoDeviceError, signal_name
@@ -130,9 +130,61 @@ def run_with_folder(
         working_folder: current folder of the compiler; None: that of cudamm.
         environment: variables that are added to the environment.
     """
+    limits = confinement()
+    if limits is None:
+        return _run_once(command, source, folder, working_folder, environment)
+    name = Path(command[0]).name
+    for _ in range(ATTEMPTS):
+        try:
+            completed = _run_once(command, source, folder, working_folder, environment)
+        except CompilerKilled as error:
+            reason = str(error)
+            continue
+        if completed.returncode == 0 or _blames_source(
+            completed.stderr.replace(f"{limits.folder}{os.sep}", "")
+        ):
+            return completed
+        if "CPU time limit exceeded" in completed.stderr:
+            raise KernelError(
+                f"{name} did not end within {limits.compile_s:g} s of processor time: does the source keep "
+                "it busy?"
+            )
+        message = compile_message(completed.stderr).removeprefix("does not compile: ")
+        if "too large" in message:  # the limit on files is ours: `confined` refuses a lower one
+            raise KernelError(f"the source is too much for {name}: {message}")
+        reason = f"{name} failed: {message or 'it printed no reason'}"
+    raise machine_fault(reason)
+
+
+ATTEMPTS = 2
+"""How often a confined compiler is tried that fails for another reason than its source."""
+
+_PLACED = re.compile(
+    r"^(?:[^\s/:][^:\n]*(?::\d+)+: (?:fatal )?error: |/[^:\n]*(?::\d+)+: error: "
+    r"|[^\n]*\(\d+\): (?:catastrophic )?error\b|ptxas (?:[^\n]*; )?error\b|ptxas fatal\s*: Unresolved)"
+    r"|\.s:\d+: Error: |undefined reference to|multiple definition of",
+    re.MULTILINE,
+)
+"""An error in a source: it has a place, and is no missing file of the system."""
+
+
+def _blames_source(stderr: str) -> bool:
+    """Return whether a compiler ran to its end and reports a mistake in its source."""
+    return _PLACED.search(stderr) is not None and "internal compiler error" not in stderr
+
+
+def _run_once(
+    command: Sequence[str],
+    source: str,
+    folder: Path,
+    working_folder: Path | None,
+    environment: Mapping[str, str] | None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a compiler as `run_with_folder` does, and report what is known of its failure."""
     name = Path(command[0]).name
     limits = confinement()
-    timeout_s = COMPILE_TIMEOUT_S if limits is None else limits.compile_s
+    # Of a confined compiler the processor time is limited too, which does not depend on other processes.
+    timeout_s = COMPILE_TIMEOUT_S if limits is None else 4 * limits.compile_s + LONGEST_DELAY_S
     try:
         with _free_core():
             completed = run_group(
@@ -155,7 +207,7 @@ def run_with_folder(
     if (
         limits is not None and len(completed.stdout) >= MOST_PRINTED_BYTES // 4
     ):  # characters, of up to 4 bytes
-        raise CompilerKilled(f"the source becomes more than {MOST_PRINTED_BYTES // 4:,} characters")
+        raise KernelError(f"the source becomes more than {MOST_PRINTED_BYTES // 4:,} characters")
     if completed.returncode != 0:
         _raise_if_not_the_source(name, completed)
     return completed

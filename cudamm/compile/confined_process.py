@@ -83,8 +83,10 @@ def _limit(name: str, most: int) -> None:
     number: int = getattr(resource, f"RLIMIT_{name.upper()}")
     _, hardest = resource.getrlimit(number)
     value = most if hardest == resource.RLIM_INFINITY else min(most, hardest)
+    # At the harder limit of processor time Linux sends SIGKILL, as it does if the machine lacks memory.
+    harder = value + 5 if name == "cpu" and hardest == resource.RLIM_INFINITY else value
     with contextlib.suppress(ValueError):
-        resource.setrlimit(number, (value, value))
+        resource.setrlimit(number, (value, harder))
 
 
 def _found(program: str) -> str:

@@ -12,7 +12,9 @@ import contextlib
 import ctypes
 import functools
 import json
+import math
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -22,18 +24,24 @@ from pathlib import Path
 
 from cudamm.compile.compile_cache import cache_folder
 from cudamm.compile.confined_process import landlock_version
-from cudamm.compile.process_group import CORES
+from cudamm.compile.process_group import CORES, processor_seconds
 from cudamm.compile.runtime_headers import RUNTIME
 from cudamm.compile.toolkit import find_nvcc, find_nvdisasm, toolkit_root
-from cudamm.errors import NoDeviceError
+from cudamm.errors import CudammError, KernelError, NoDeviceError
 
 LARGEST_FILE_BYTES = 1 << 28
 """Maximum size of a file that a confined process writes, in bytes."""
 
 MOST_OPEN_FILES = 1024
+FEWEST_OPEN_FILES = 256
+
+STACK_OF_COMPILER_BYTES = 4 << 20
 
 STACK_BYTES = 1 << 30
 """Address space that each thread of the CPU device reserves for stacks, in bytes."""
+
+CONFINED = "CUDAMM_CONFINED"
+"""Variable in the environment of confined processes."""
 
 _PR_GET_SECCOMP = 21
 
@@ -75,9 +83,11 @@ def confined(confinement: Confinement) -> Iterator[None]:
     """Confine compilers and kernels inside the `with` block.
 
     Raises:
-        NoDeviceError: this system cannot restrict the system calls of a kernel.
+        NoDeviceError: this system cannot restrict the system calls of a kernel, or restricts this process
+            more than the confinement does: what exceeds such a limit would seem to be the source's fault.
     """
     global _present
+    _refuse_lower_limits(confinement)
     if not has_seccomp():
         raise NoDeviceError(
             "this system has no seccomp, which keeps an untrusted kernel from the machine: grade on Linux, "
@@ -88,6 +98,58 @@ def confined(confinement: Confinement) -> Iterator[None]:
         yield
     finally:
         _present = outer
+
+
+def machine_fault(message: str) -> CudammError:
+    """Return the error for a failure that no kernel causes: of a graded one, nothing may be graded."""
+    if not is_confined():
+        return KernelError(message)
+    return NoDeviceError(f"nothing was graded, and not because of the submission: {message}")
+
+
+LONGEST_DELAY_S = 30
+"""How long the machine may keep a confined process waiting, in seconds, beside four times its own limit."""
+
+
+def is_delayed(process: int, limit_s: float, waited_s: float) -> bool:
+    """Return whether a confined process that exceeds its time limit is to be waited for.
+
+    It is if it has not used as much processor time: other processes may keep it waiting.
+
+    Args:
+        process: its number; the processes that it started count too.
+
+    Raises:
+        NoDeviceError: it has waited for too long.
+    """
+    if not is_confined() or processor_seconds(process) >= limit_s:
+        return False
+    if waited_s > 4 * limit_s + LONGEST_DELAY_S:
+        raise machine_fault(f"a kernel got less than {limit_s:g} s of processor time within {waited_s:.0f} s")
+    return True
+
+
+def is_confined() -> bool:
+    """Return whether this process confines others, or is confined."""
+    return _present is not None or CONFINED in os.environ
+
+
+def _refuse_lower_limits(confinement: Confinement) -> None:
+    """Raise NoDeviceError if this process has a lower limit than a confined one needs."""
+    memory = max(confinement.compiler_bytes, confinement.kernel_bytes + CORES * STACK_BYTES)
+    seconds = max(math.ceil(confinement.compile_s), confinement.kernel_cpu_s * CORES)
+    for number, option, needed, unit in (
+        (resource.RLIMIT_FSIZE, "f", LARGEST_FILE_BYTES, "bytes in a file"),
+        (resource.RLIMIT_CPU, "t", seconds, "seconds of processor time"),
+        (resource.RLIMIT_AS, "v", memory, "bytes of memory"),
+        (resource.RLIMIT_NOFILE, "n", FEWEST_OPEN_FILES, "open files"),
+        (resource.RLIMIT_STACK, "s", STACK_OF_COMPILER_BYTES, "bytes of stack"),
+    ):
+        limit, _ = resource.getrlimit(number)
+        if limit != resource.RLIM_INFINITY and limit < needed:
+            raise NoDeviceError(
+                f"this shell allows {limit:,} {unit}, and grading needs {needed:,}: raise ulimit -{option}"
+            )
 
 
 def confinement() -> Confinement | None:
@@ -128,7 +190,7 @@ def compiler_command(command: Sequence[str | Path], folder: Path) -> list[str | 
     writable = [str(folder), str(cache_folder()), os.devnull]
     readable = [str(path) for path in dict.fromkeys(_compilers_folders()) if path.exists()]
     readable.append(str(_present.folder))
-    policy: dict[str, object] = {"fsize": LARGEST_FILE_BYTES, "cpu": int(_present.compile_s * 2) + 1}
+    policy: dict[str, object] = {"fsize": LARGEST_FILE_BYTES, "cpu": math.ceil(_present.compile_s)}
     if file_confinement() == "Landlock":
         policy |= {"readable": readable, "writable": writable}
     elif file_confinement() == "bubblewrap":
@@ -163,7 +225,7 @@ def kernel_command(command: Sequence[str | Path], *, is_short: bool) -> list[str
         "as": _present.kernel_bytes + CORES * STACK_BYTES,
         "fsize": LARGEST_FILE_BYTES,
         "nofile": MOST_OPEN_FILES,
-        "variables": {"CUDAMM_CONFINED": "1"},
+        "variables": {CONFINED: "1"},
     }
     if is_short:
         policy["cpu"] = _present.kernel_cpu_s * CORES

@@ -242,12 +242,24 @@ def _linked(parts: Sequence[_Part], options: Sequence[str] = ()) -> Executable:
 
     def make(target: Path) -> None:
         fast_linker = _fast_linker()
-        if fast_linker:
-            with contextlib.suppress(CompileError):  # the usual linker reports why
-                return link(target, fast_linker)
-        return link(target, ())
+        with contextlib.suppress(CompileError):  # the usual linker reports why
+            if fast_linker:
+                link(target, fast_linker)
+                return _check_made(target)
+        link(target, ())
+        return _check_made(target)
 
-    return Executable(cached([*options, *(o.name for o in objects)], ".kernel", make))
+    made_from = [*options, *(o.name for o in objects)]
+    return Executable(cached(made_from, ".kernel", make, is_program=True))
+
+
+def _check_made(file: Path) -> None:
+    """Raise NoDeviceError if a compiler succeeded and made no complete file: the cache must not keep it."""
+    try:
+        check_elf(file.read_bytes())
+    except (KernelError, FileNotFoundError) as error:
+        reason = "it made no file" if isinstance(error, FileNotFoundError) else error
+        raise NoDeviceError(f"the C++ compiler {compiler().command[0]} does not work: {reason}") from None
 
 
 def _fast_linker() -> list[str]:
@@ -333,7 +345,7 @@ class _Part:
                 completed = _run(command, self.source)
             if completed.returncode != 0:
                 raise refused_feature(completed.stderr) or compile_failure(self.command[0], completed.stderr)
-            check_elf(target.read_bytes())  # the cache must not keep anything but an object file
+            _check_made(target)
 
         return cached(self.made_from, ".o", make)
 
@@ -422,6 +434,8 @@ def _untrusted_part(program: Program, options: tuple[str, ...], _: Confinement) 
     if completed.returncode != 0:
         failure = compile_failure(compiler().command[0], completed.stderr)
         raise in_users_terms(failure, program) if isinstance(failure, CompileError) else failure
+    if not completed.stdout.rstrip().endswith(_END):
+        raise NoDeviceError(f"the C++ compiler {compiler().command[0]} does not work: its text has no end")
     translated = with_ptx_translated(completed.stdout)
     check_preprocessed(translated)
     return _part(translated, options)
@@ -464,7 +478,12 @@ static void call_kernel(const Argument* arguments) {{
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};
 const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};
 }}
+{_END}
 """
+
+
+_END = "struct cudamm_end;"
+"""The end of a kernel's file, also when it is preprocessed: no submission may define such a name."""
 
 
 def _first_headers(program: Program) -> Sequence[str]:

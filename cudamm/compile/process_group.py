@@ -131,6 +131,23 @@ def kill_group(leader: subprocess.Popen[Any]) -> None:
         os.killpg(leader.pid, signal.SIGKILL)
 
 
+def processor_seconds(leader: int) -> float:
+    """Return the processor time of a process and of all that it has started and that still run, in seconds.
+
+    Source: proc(5), the fields ppid, utime and stime of /proc/PID/stat.
+    """
+    used, parents = dict[int, float](), dict[int, int]()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            fields = path.read_text(errors="replace").rpartition(")")[2].split()
+            parents[int(path.parent.name)] = int(fields[1])
+            used[int(path.parent.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    own = {leader}
+    while more := {process for process, parent in parents.items() if parent in own} - own:
+        own |= more
+    return sum(used.get(process, 0.0) for process in own)
+
+
 def run_group(
     command: Sequence[str | Path],
     source: str = "",

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cudamm.compile.confinement import kernel_command, kernel_output
+from cudamm.compile.confinement import is_delayed, kernel_command, kernel_output, machine_fault
 from cudamm.compile.host_compiler import Executable, compile_for_host, compiler, made_from
 from cudamm.compile.process_group import CORES, STEP_S, kill_group, start_group, stop_if_asked
 from cudamm.compile.program import Program
@@ -172,6 +172,7 @@ class ProcessRun(Run):
         self._program = program
         self._timeout_s = timeout_s
         self._exited: int | None = None
+        self._has_answered = False
         self._received = b""
         lengths = {
             name: -(-region_bytes(matrix) // PAGE_BYTES) * PAGE_BYTES
@@ -200,7 +201,7 @@ class ProcessRun(Run):
                 self.close()
                 raise
         except OSError as error:
-            raise KernelError(f"there is no process or memory for the kernel: {error.strerror}") from None
+            raise machine_fault(f"there is no process or memory for the kernel: {error.strerror}") from None
         finally:
             os.close(self._file)
 
@@ -319,6 +320,7 @@ class ProcessRun(Run):
             stop_if_asked()  # answers may come so fast that `_next_line` never waits
             answer = self._next_line()
         kind, _, text = answer.partition(" ")
+        self._has_answered |= bool(kind)
         if kind == "ok":
             return text
         self._stop()
@@ -328,11 +330,14 @@ class ProcessRun(Run):
         how = f"was killed by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
         if status == -signal.SIGSYS:
             how += ": it tried to start a process"
-        raise KernelError(f"the process running the kernel {how}")
+        failure = f"the process running the kernel {how}"
+        # Before the first answer nothing of the kernel runs; and no limit of a kernel ends in SIGKILL.
+        is_of_machine = not self._has_answered or status == -signal.SIGKILL
+        raise machine_fault(failure) if is_of_machine else KernelError(failure)
 
     def _next_line(self) -> str:
         """Return the next line from the process; empty if it has ended. Raises KernelError, as `ask` does."""
-        deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
+        start, limit_s = time.monotonic(), self._timeout_s
         waiting = select.poll()
         waiting.register(self._answers, select.POLLIN)
         while b"\n" not in self._received:
@@ -349,10 +354,14 @@ class ProcessRun(Run):
                 if waiting.poll(0):
                     continue
                 break
-            elif deadline is not None and time.monotonic() > deadline:
+            elif (
+                limit_s is not None
+                and (waited_s := time.monotonic() - start) > limit_s
+                and not is_delayed(self._process.pid, limit_s, waited_s)
+            ):
                 self.close()
                 raise HangError(
-                    f"no answer within {self._timeout_s:g} s (--timeout): it hangs, or needs longer than that"
+                    f"no answer within {limit_s:g} s (--timeout): it hangs, or needs longer than that"
                 )
             else:
                 stop_if_asked()

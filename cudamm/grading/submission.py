@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudamm.compile.owned_folder import owned_folder
+from cudamm.compile.compiler_process import temporary_folder
 from cudamm.compile.process_group import run_group
 from cudamm.compile.untrusted_source import check_text
 from cudamm.errors import CudammError, KernelError, UsageError
@@ -83,6 +83,7 @@ def taken(path: Path) -> Iterator[Submission]:
     Raises:
         RefusedSubmission: the file is not one that can be graded.
         UsageError: there is no such file.
+        NoDeviceError: nothing can be written to the temporary folder.
     """
     file = _file_of(path)
     text = _text_of(file, file.name)
@@ -100,7 +101,7 @@ def taken(path: Path) -> Iterator[Submission]:
             check_text(source, name)
         except KernelError as error:
             raise RefusedSubmission(str(error)) from None
-    with owned_folder() as folder:
+    with temporary_folder() as folder:
         inside = folder / "submission"
         inside.mkdir()
         for name, source in headers.items():

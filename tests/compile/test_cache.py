@@ -77,6 +77,49 @@ def test_a_file_is_made_once(own_cache: Path) -> None:
     assert cached_file.read_bytes() == MADE
 
 
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "another byte": lambda path: path.write_bytes(path.read_bytes()[:-1] + b"!"),
+    "a script": lambda path: path.write_text("#!/bin/sh\nexit 0\n"),
+    "not executable": lambda path: path.chmod(0o644),
+    "without a hash": lambda path: path.with_name(f"{path.name}.hash").unlink(),
+    "the file of another program": lambda path: path.write_bytes(b"other" * 1000),
+    "of another user": lambda path: os.chown(path, 12345, -1),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_made_again(own_cache: Path, damage: Callable[[Path], object]) -> None:
+    cached_file = compile_cache.cached(["one"], ".kernel", make, is_program=True)
+    try:
+        damage(cached_file)
+    except PermissionError:
+        pytest.skip("only root can give files to another user")
+    assert compile_cache.cached(["one"], ".kernel", make, is_program=True) == cached_file
+    assert cached_file.read_bytes() == MADE
+    assert cached_file.stat().st_uid == os.geteuid() and os.access(cached_file, os.X_OK)
+
+
+def test_a_file_in_the_place_of_another_is_made_again(own_cache: Path) -> None:
+    one, two = (compile_cache.cached([name], ".o", lambda p, n=name: p.write_text(n)) for name in ("1", "2"))
+    for path in (one, Path(f"{one}.hash")):
+        Path(str(path).replace(one.name, two.name)).write_bytes(path.read_bytes())
+    assert compile_cache.cached(["2"], ".o", lambda path: path.write_text("2")).read_text() == "2"
+
+
+def test_a_folder_with_a_damaged_file_is_made_again(own_cache: Path) -> None:
+    def fill(folder: Path) -> None:
+        (folder / "one").write_bytes(MADE)
+        (folder / "two").write_bytes(MADE)
+
+    folder = compile_cache.cached_folder(["one"], fill)
+    (folder / "two").write_bytes(MADE[:-1])
+    assert compile_cache.find_cached_folder(["one"]) is None
+    assert compile_cache.cached_folder(["one"], fill) == folder
+    assert (folder / "two").read_bytes() == MADE and compile_cache.find_cached_folder(["one"]) == folder
+
+
 def test_threads_that_need_the_same_file_make_it_once(own_cache: Path) -> None:
     made: list[Path] = []
 

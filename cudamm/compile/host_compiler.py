@@ -14,7 +14,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,12 +38,18 @@ from cudamm.compile.program import Program
 from cudamm.compile.refused_features import refused_feature
 from cudamm.compile.runtime_headers import RUNTIME, headers_for
 from cudamm.compile.untrusted_object import check_object
-from cudamm.compile.untrusted_source import check_preprocessed
+from cudamm.compile.untrusted_source import (
+    check_preprocessed,
+    with_headers,
+    without_headers,
+)
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.source.c_text import dynamic_arrays_in, without_comments
 
 STATIC_SHARED_BYTES = 48 * 1024
 """Maximum static shared memory of a kernel on every GPU, in bytes."""
+
+_OPTIMISED = ["-O3", "-march=native", "-fno-strict-aliasing", "-fstack-clash-protection", "-fwrapv", "-w"]
 
 _INSTRUMENTED = ["-O0", "-gdwarf-4", "-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-DCUDAMM_OBSERVED",
                  "-fno-strict-aliasing", "-fwrapv", "-w"]  # fmt: skip
@@ -88,6 +94,7 @@ def compile_for_host(program: Program) -> Executable:
         NoDeviceError: there is no C++ compiler.
     """
     check_unrolling(program)
+    program = submitted(program)
     parts = _parts(program)
     kernel = _compiled_kernel(program, parts[0])
     static_bytes = _static_shared_bytes(kernel)
@@ -117,15 +124,14 @@ def made_from(program: Program) -> list[str]:
     Raises:
         NoDeviceError: there is no C++ compiler.
     """
-    return [text for part in _parts(program) for text in part.made_from]
+    return [text for part in _parts(submitted(program)) for text in part.made_from]
 
 
 def _parts(program: Program) -> list[_Part]:
     """Return the parts of an executable that runs a kernel: first the kernel, then the runtime."""
     # The compiler may use all instructions of this machine, including fused multiply-add, but may not
     # reorder sums. CUDA code casts between pointer types freely and relies on 32-bit ints wrapping around.
-    options = ["-O3", "-march=native", "-ffp-contract=fast" if program.fmad else "-ffp-contract=off",
-               "-fno-strict-aliasing", "-fstack-clash-protection", "-fwrapv", "-w"]  # fmt: skip
+    options = [*_OPTIMISED, "-ffp-contract=fast" if program.fmad else "-ffp-contract=off"]
     if not compiler().is_clang:
         options.append("-fno-extern-tls-init")  # a dynamic array needs no initialisation on first use
     if compiler().fills_locals:  # a read of a variable that was never set must not give zero by chance
@@ -150,6 +156,7 @@ def compile_to_observe(program: Program, *, checked: bool = False) -> Executable
         KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no C++ compiler.
     """
+    program = submitted(program)
     options = [*_INSTRUMENTED, *(["-fsanitize=bounds"] if checked else [])]
     if compiler().is_clang:  # by default Clang does not instrument the read in `x += y`
         options += ["-mllvm", "-tsan-instrument-read-before-write"]
@@ -183,6 +190,7 @@ def compile_to_watch_variables(program: Program) -> Executable:
     """
     if compiler().is_clang:
         raise KernelError("only GCC can watch local variables without a library")
+    program = submitted(program)
     parts = [
         _kernel_part(program, [*_WATCHED_VARIABLES, "-fno-extern-tls-init"]),
         _part(_dynamic_shared_file(program), _RUNTIME_OPTIONS),
@@ -220,7 +228,7 @@ def warnings_of(program: Program) -> tuple[CompilerWarning, ...]:
     """
     # Only an optimising compiler follows values from statement to statement.
     options = ["-O2", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wfloat-conversion", "-Wtype-limits"]
-    part = _kernel_part(program, options)
+    part = _kernel_part(submitted(program), options)
     printed = _run([*part.command, "-c", "-o", os.devnull], part.source).stderr
     found = re.findall(
         r"^(?:.*/)?([^/\n]+?):(\d+):\d+: warning: (.*) \[-W([\w-]+?)=?\]$", printed, re.MULTILINE
@@ -406,9 +414,6 @@ def _run(command: Sequence[str], source: str) -> subprocess.CompletedProcess[str
 
 
 def _kernel_part(program: Program, options: list[str]) -> _Part:
-    limits = confinement()
-    if limits is not None and not program.method.builtin:
-        return _untrusted_part(program, tuple(options), limits)
     with_folders = [*options, *(f"-I{folder}" for folder in program.include_folders)]
     source = _main_file(program)
     if not program.method.runs_on_host and has_inline_ptx(program.text):
@@ -419,26 +424,102 @@ def _kernel_part(program: Program, options: list[str]) -> _Part:
     return _part(source, with_folders, program.reads_files, headers)
 
 
-@functools.lru_cache(maxsize=16)
-def _untrusted_part(program: Program, options: tuple[str, ...], _: Confinement) -> _Part:
-    """Return the part of an untrusted kernel: its preprocessed text, which was checked.
+_END = "struct cudamm_end;"
+"""The end of a preprocessed text: no submission may have such a name."""
 
-    A confinement is that of one source, whose headers do not change.
+_OF_CUDA = ("-D__CUDACC__=1", "-D__NVCC__=1", "-D__CUDA_ARCH__=800", "-D__CUDACC_VER_MAJOR__=13",
+            "-D__CUDACC_VER_MINOR__=0", "-DCUDART_VERSION=13000", "-DCUDA_VERSION=13000")  # fmt: skip
+"""The macros by which a text knows CUDA, of the version and architecture that the CPU device is like."""
+
+_NEUTRAL = ("-w", "-E", "-undef", "-nostdinc", *_OF_CUDA)
+_FLAVOURS = (tuple(_OPTIMISED), tuple(_INSTRUMENTED), tuple(_WATCHED_VARIABLES))
+"""Options on which the macros of the compiler depend."""
+
+
+def submitted(program: Program, others: Callable[[str], dict[str, str]] | None = None) -> Program:
+    """Return a program with the one text that all compilers get, if it is an untrusted one.
+
+    Directives have been followed, and macros expanded, as if no compiler had macros of its own but those of
+    CUDA. So the text is the same whether a kernel is timed, watched or compiled for a GPU. Lines keep their
+    numbers.
+
+    Args:
+        others: returns the macros of another compiler that gets the text, after some directives.
 
     Raises:
         KernelError: the text cannot be preprocessed, or is not accepted.
     """
-    with_folders = [*options, *(f"-I{folder}" for folder in program.include_folders)]
-    source = _main_file(program)
-    completed = _run([*_command(with_folders), "-E"], source)
+    limits = confinement()
+    return program if limits is None or program.method.builtin else _submitted(program, limits, others)
+
+
+@functools.lru_cache(maxsize=64)
+def _submitted(
+    program: Program, limits: Confinement, others: Callable[[str], dict[str, str]] | None
+) -> Program:
+    """Do what `submitted` does. A confinement is that of one source, whose headers do not change."""
+    own = {path.name: path for path in limits.folder.iterdir() if path.is_file()}
+    includes = list[str]()
+    with temporary_folder() as folder:
+        for name, path in own.items():
+            text = without_headers(path.read_text("utf-8", "surrogateescape"), own, includes)
+            (folder / name).write_text(text, "utf-8", "surrogateescape")
+        text = without_headers(program.text, own, includes)
+        names = _revealing_names(tuple(_first_headers(program)), "\n".join([*includes, ""]), others)
+        source = f"#pragma GCC poison {' '.join(sorted(names))}\n{text}{_END}"
+        completed = _run([*_command(_NEUTRAL), "-iquote", str(folder)], source)
+        made, stderr = (
+            text.replace(f"{folder}{os.sep}", "") for text in (completed.stdout, completed.stderr)
+        )
     if completed.returncode != 0:
-        failure = compile_failure(compiler().command[0], completed.stderr)
+        failure = compile_failure(compiler().command[0], _POISONED.sub(_IN_WORDS, stderr))
         raise in_users_terms(failure, program) if isinstance(failure, CompileError) else failure
-    if not completed.stdout.rstrip().endswith(_END):
+    if not made.rstrip().endswith(_END):
         raise NoDeviceError(f"the C++ compiler {compiler().command[0]} does not work: its text has no end")
-    translated = with_ptx_translated(completed.stdout)
-    check_preprocessed(translated)
-    return _part(translated, options)
+    made = made.rstrip().removesuffix(_END)
+    check_preprocessed(made)
+    return dataclasses.replace(program, text=with_headers(made, includes))
+
+
+_POISONED = re.compile(r'(?:attempt to use poisoned "?|attempt to use a poisoned identifier:? ?)([^"\n]*)"?')
+_IN_WORDS = r"\1 is not accepted: a submission must be the same code for each compiler"
+
+
+@functools.lru_cache(maxsize=64)
+def _revealing_names(
+    headers: Sequence[str], includes: str, others: Callable[[str], dict[str, str]] | None
+) -> frozenset[str]:
+    """Return the macros that tell compilers apart, after some headers and directives of a submission."""
+    alone = [_macros((), "", flavour) for flavour in (_NEUTRAL, *_FLAVOURS)]
+    tables = [_macros(headers, includes, flavour) for flavour in _FLAVOURS]
+    if others is not None:
+        tables.append(others(includes))
+    found = {name for t in (alone, tables) for name in set().union(*t) if len({m.get(name) for m in t}) > 1}
+    return frozenset(found - _names_of_cuda() - alone[0].keys())
+
+
+@functools.lru_cache(maxsize=64)
+def _macros(headers: Sequence[str], includes: str, options: Sequence[str]) -> dict[str, str]:
+    """Return the macros that the compiler has after some headers, with their values."""
+    # A header that is missing is reported when the submission is compiled.
+    source = "".join(f'#include "{header}"\n' for header in headers) + f'#line 1 "headers"\n{includes}'
+    return macros_in(_run([*_command(options), "-E", "-dM"], source).stdout)
+
+
+def macros_in(printed: str) -> dict[str, str]:
+    """Return the macros with their values, as a compiler prints them with -dM."""
+    return dict(re.findall(r"^#define (\w+)(.*)$", printed, re.MULTILINE))
+
+
+@functools.cache
+def _names_of_cuda() -> frozenset[str]:
+    """Return the names in the headers that implement CUDA, without those on which the headers depend."""
+    lines = [line for header in _runtime_headers() for line in header.splitlines()]
+    conditions = [line for line in lines if re.match(r"\s*#\s*(?:el)?if", line)]
+    names, revealing = (
+        frozenset(re.findall(r"[A-Za-z_]\w*", "\n".join(found))) for found in (lines, conditions)
+    )
+    return names - revealing
 
 
 def _runtime_part(name: str) -> _Part:
@@ -478,12 +559,7 @@ static void call_kernel(const Argument* arguments) {{
 static const Constant constants[] = {{ {constants}{{nullptr, nullptr, 0}} }};
 const Kernel kernel = {{call_kernel, constants, {len(method.constants)}}};
 }}
-{_END}
 """
-
-
-_END = "struct cudamm_end;"
-"""The end of a kernel's file, also when it is preprocessed: no submission may define such a name."""
 
 
 def _first_headers(program: Program) -> Sequence[str]:

@@ -19,6 +19,7 @@ from cudamm.compile.ptx_instructions import (
     UnknownInstructionError,
     translated_instruction,
 )
+from cudamm.compile.runtime_headers import RUNTIME
 from cudamm.errors import KernelError
 from cudamm.source.c_text import without_comments_and_literals
 
@@ -55,14 +56,16 @@ def with_ptx_translated(text: str) -> str:
     Raises:
         KernelError: an `asm` statement is not written as nvcc reads it.
     """
-    parts, position, in_system_header, number = list[str](), 0, False, 0
+    parts, position, in_other_header, number = list[str](), 0, False, 0
     for found in _SCANNED.finditer(text):
         if found.start() < position:
             continue
         if found["marker"] is not None:
             # “Preprocessor Output” in GCC's manual: the flag 3 marks a system header.
-            in_system_header = "3" in found["marker"].rpartition('"')[2].split()
-        elif found["asm"] is not None and not in_system_header:
+            in_other_header = (
+                "3" in found["marker"].rpartition('"')[2].split() or str(RUNTIME) in found["marker"]
+            )
+        elif found["asm"] is not None and not in_other_header:
             number += 1
             try:
                 end = _closing(text, found.end())

@@ -24,6 +24,7 @@ from cudamm.compile.compiler_process import (
     temporary_folder,
 )
 from cudamm.compile.elf import check_elf
+from cudamm.compile.host_compiler import macros_in, submitted
 from cudamm.compile.identity import compiler_identity, finds_other_headers
 from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, find_kernel, read_resources
@@ -87,6 +88,8 @@ def compile_for_gpu(program: Program, arch: str, run: NvccRun = compile_with_nvc
         KernelError: the program does not compile; the message has the file's own line numbers.
         NoDeviceError: there is no nvcc, or nvcc cannot compile for that architecture.
     """
+
+    program = submitted(program, _macros(arch))
 
     def make(target: Path) -> None:
         """Write the cubin, followed by the report of ptxas."""
@@ -174,6 +177,26 @@ def made_from(program: Program, arch: str) -> list[str]:
             completed = run_in_folder([*command, "-E", "-x", "cu", "/dev/stdin"], program.text, folder)
         full_source = preprocessed(completed, program.text)
     return [full_source, *command, *compiler_identity(command[0], nvcc().version)]
+
+
+@functools.cache
+def _macros(arch: str) -> Callable[[str], dict[str, str]]:
+    """Return a function that returns nvcc's macros after some directives, with their values."""
+
+    def after(includes: str) -> dict[str, str]:
+        command = [
+            str(nvcc().path),
+            f"-arch={arch}",
+            *include_options(nvcc().path),
+            "-E",
+            "-Xcompiler",
+            "-dM",
+        ]
+        with temporary_folder() as folder:
+            completed = run_in_folder([*command, "-x", "cu", "/dev/stdin"], includes, folder)
+        return macros_in(completed.stdout)
+
+    return after
 
 
 def refuse_broken_nvcc(error: KernelError) -> None:

@@ -26,7 +26,8 @@ _POINTER_BYTES = 8
 
 _LIBRARY_FUNCTIONS = """
 memcpy memmove memset memcmp printf puts putchar vprintf malloc free abort clock __assert_fail
-__printf_chk __vprintf_chk __memcpy_chk __memset_chk __memmove_chk __stack_chk_fail __tls_get_addr
+__printf_chk __vprintf_chk __stack_chk_fail __tls_get_addr
+cudamm_memcpy cudamm_memmove cudamm_memset cudamm_memcmp
 __gxx_personality_v0 _Unwind_Resume __cxa_guard_acquire __cxa_guard_release __cxa_guard_abort
 __cxa_throw_bad_array_new_length __cxa_begin_catch __cxa_pure_virtual _ZSt9terminatev
 _GLOBAL_OFFSET_TABLE_ __dso_handle __cxa_thread_atexit cudamm_dynamic_shared __emutls_get_address

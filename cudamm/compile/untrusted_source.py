@@ -2,19 +2,21 @@
 
 `check_text` looks at a file before anything reads it: what it includes, and directives that mislead. It finds
 its patterns in comments and strings too, because no source can hide from a search that parses nothing.
-`check_preprocessed` looks at the text that the host's compiler gets, in which macros are expanded.
+
+All compilers then get one text (`host_compiler.submitted`): a preprocessor that belongs to none of them
+follows the directives of the submission, and expands its macros. It accepts no name that is a macro of one
+compiler only. So a submission cannot tell one compiler from another, and hides nothing in macros.
+`check_preprocessed` looks at that text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Sequence
 from typing import NoReturn
 
-from cudamm.compile.inline_ptx import place_in_preprocessed
-from cudamm.compile.runtime_headers import RUNTIME
+from cudamm.compile.inline_ptx import place_in_preprocessed, with_ptx_translated
 from cudamm.errors import KernelError
-from cudamm.source.c_text import without_comments
 
 _SPACE = r"[ \t\f\v]*"
 _BEGIN = rf"(?:^|\*/){_SPACE}(?:#|%:|\?\?=){_SPACE}"
@@ -27,12 +29,8 @@ _INCLUDE = re.compile(
 _DIRECTIVE = re.compile(rf'{_BEGIN}(line\b|ident\b|sccs\b|assert\b|unassert\b|\d[^"\n]*")', re.MULTILINE)
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
 
-_REVEALING = re.compile(
-    r"\b(?:cudamm\w*|CUDAMM\w*|__SANITIZE_\w+|__OPTIMIZE__|__OPTIMIZE_SIZE__|__NO_INLINE__|__has_feature|__has_include"
-    r"|__has_include_next|__has_embed|__GNUC__|__GNUG__|__clang__|__x86_64__|__aarch64__|__linux__|__unix__|__CUDACC__"
-    r"|__CUDACC_VER_\w+|__NVCC__|__AVX\w*__|__SSE\w*__)\b"
-)
-"""Names that tell a CPU device from a GPU, or a watched kernel from one that is timed."""
+_FOR_LATER = "cudamm_include"
+"""The pragma that stands for a header of CUDA or of the system while a submission is preprocessed."""
 
 
 def check_text(text: str, name: str) -> None:
@@ -67,11 +65,44 @@ def check_text(text: str, name: str) -> None:
     for found in _DIRECTIVE.finditer(spliced):
         word = found[1] if found[1].isalpha() else "line"
         refuse(found.start(), f"#{word} is not accepted in a submission")
-    for found in _REVEALING.finditer(without_comments(spliced)):
-        refuse(
-            found.start(),
-            f"{found[0]} is not accepted: a submission must be the same code on a GPU and on the CPU device",
-        )
+
+
+def without_headers(text: str, own: Collection[str], others: list[str]) -> str:
+    """Return a text in which a pragma with a number stands for each header that is none of the submission's.
+
+    Args:
+        text: a text that `check_text` accepts.
+        own: the names of the files beside the submission.
+        others: gets the directives that include the other headers; `with_headers` puts them back.
+    """
+
+    def replaced(include: re.Match[str]) -> str:
+        if include["file"].startswith('"') and include["file"][1:-1] in own:
+            return include[0]
+        others.append(f"#include {include['file']}")
+        return f"{include['before']}#pragma {_FOR_LATER} {len(others) - 1}"
+
+    return _ANY_INCLUDE.sub(replaced, text)
+
+
+_ANY_INCLUDE = re.compile(
+    rf"(?P<before>(?:^|\*/){_SPACE})(?:#|%:){_SPACE}include\b{_SPACE}(?P<file>\"[^\"\n]*\"|<[^>\n]*>)",
+    re.MULTILINE,
+)
+
+
+def with_headers(preprocessed: str, others: Sequence[str]) -> str:
+    """Return what a preprocessor made of a text of `without_headers`, which includes other headers again."""
+    marked = re.sub(
+        r'^# (\d+) ("(?:[^"\\\n]|\\.)*")[ \d]*$', r"#line \1 \2", preprocessed, flags=re.MULTILINE
+    )
+    numbers = range(len(others))
+    return re.sub(
+        rf"^#pragma {_FOR_LATER} (\d+)$",
+        lambda pragma: others[int(pragma[1])] if int(pragma[1]) in numbers else "",
+        marked,
+        flags=re.MULTILINE,
+    )
 
 
 def _spliced(text: str) -> tuple[str, list[int]]:
@@ -102,66 +133,53 @@ unroll
 """Attributes that change neither where code lies nor whether it is watched; and the namespaces of some."""
 
 _PRAGMAS = re.compile(
-    r"(?:GCC\s+(?:unroll|ivdep)|clang\s+loop|unroll|nounroll|once|STDC|pack|push_macro|pop_macro|region|endregion|mark"
+    rf"(?:{_FOR_LATER}|GCC\s+(?:unroll|ivdep)|clang\s+loop|unroll|nounroll|once|STDC|pack|push_macro|pop_macro|region|endregion|mark"
     r"|nv_\w+|message|omp)\b"
 )
-_HARMLESS = (
-    r"assume|expect|unreachable|trap|(?:LINE|FILE|fmaf?|fabs|fminf?|fmaxf?|rint|floor|ceil|trunc|sinf|cosf"
-    r"|exp2f|log2f|tanhf)\b"
-)
-"""Built-in functions that access no memory. Inline PTX is translated to some of them."""
+_HARMLESS = r"assume|expect|unreachable|trap|(?:LINE|FILE)\b"
+"""Built-in functions that access no memory."""
 
 _TOKEN_OF_INTEREST = re.compile(
     r'(?P<string>(?:u8|[uUL])?R"(?P<end>[^()\\\s]{0,16})\(.*?\)(?P=end)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')'
     r"|(?<![\w.])\d(?:'?[\w.])*"
     r"|(?P<asm>(?<!\w)(?:asm|__asm__|__asm)(?!\w))"
     r"|(?P<attribute>(?<!\w)(?:__attribute__|__attribute|__declspec)\s*\(|\[\s*\[)"
-    rf"|(?<!\w)(?P<unwatched>__builtin_(?!{_HARMLESS})\w+|__atomic_(?!thread_fence\b)\w+|__sync_\w+"
-    r"|mem(?:cpy|move|set|cmp))\s*\("
-    r"|^[ \t]*#[ \t]*pragma[ \t]+(?P<pragma>[^\n]*)",
+    rf"|(?<!\w)(?P<unwatched>__builtin_(?!{_HARMLESS})\w+|__atomic_(?!thread_fence\b)\w+|__sync_\w+)\s*\("
+    r"|^[ \t]*#[ \t]*pragma[ \t]+(?P<pragma>[^\n]*)|^#[^\n]*"
+    r"|(?<!\w)(?P<own>(?:cudamm|CUDAMM)(?!_entry\b)\w*)|(?P<digraph><:(?!:(?![:>]))|<%|%:)",
     re.DOTALL | re.MULTILINE,
 )
 
 
 def check_preprocessed(text: str) -> None:
-    """Raise KernelError if what a compiler gets of a submission contains host assembly or other risks.
+    """Raise KernelError if the text of a submission contains host assembly or other risks.
 
     Args:
-        text: preprocessed text, in which inline PTX was translated.
+        text: preprocessed text of the submission alone.
     """
-    for position, part in _own_parts(text):
-        for found in _TOKEN_OF_INTEREST.finditer(part):
-            what = ""
-            if found["asm"]:
-                what = "asm is accepted with PTX instructions only"
-            elif found["attribute"]:
-                what = _risky_attribute(part, found.start(), found.end())
-            elif found["unwatched"]:
-                what = f"{found['unwatched']} is not accepted: its accesses to memory could not be counted"
-            elif found["pragma"] and not _PRAGMAS.match(found["pragma"]):
-                what = f"#pragma {' '.join(found['pragma'].split()[:2])} is not accepted in a submission"
-            if what:
-                place = place_in_preprocessed(text, position + found.start())
-                raise KernelError(f"{place}: {what}")
+    translated = with_ptx_translated(text)
+    for found in _TOKEN_OF_INTEREST.finditer(translated):
+        if found["asm"]:
+            place = place_in_preprocessed(translated, found.start())
+            raise KernelError(f"{place}: asm is accepted with PTX instructions only")
+    for found in _TOKEN_OF_INTEREST.finditer(text):
+        what = ""
+        if found["attribute"]:
+            what = _risky_attribute(text, found.start(), found.end())
+        elif found["unwatched"]:
+            what = f"{found['unwatched']} is not accepted: its accesses to memory could not be counted"
+        elif found["pragma"] and not _PRAGMAS.match(found["pragma"]):
+            what = f"#pragma {' '.join(found['pragma'].split()[:2])} is not accepted in a submission"
+        elif found["own"]:
+            what = f"{found['own']} is not accepted: names that begin with cudamm are those of the grader"
+        elif found["digraph"]:
+            what = f"{found['digraph']} is not accepted: write [ ] {{ }} and #"
+        if what:
+            raise KernelError(f"{place_in_preprocessed(text, found.start())}: {what}")
 
 
 _WITH_TEXT = re.compile(r'\b(?:deprecated|nodiscard|error|warning)\s*\(\s*(?:"(?:\\.|[^"\\\n])*"\s*)+\)')
-"""Attributes whose text is a message of the compiler; inline PTX is translated to some of them."""
-
-
-def _own_parts(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the parts of preprocessed text that come from no header of the system or of cudamm.
-
-    Each part comes with its place. A submission has no markers of its own: `check_text` refuses them.
-    """
-    is_own, start = True, 0
-    for marker in re.finditer(r'^# \d+ "((?:[^"\\\n]|\\.)*)"([ \d]*)$\n?', text, re.MULTILINE):
-        if is_own:
-            yield start, text[start : marker.start()]
-        is_own = "3" not in marker[2].split() and not marker[1].startswith(str(RUNTIME))
-        start = marker.end()
-    if is_own:
-        yield start, text[start:]
+"""Attributes whose text is a message of the compiler."""
 
 
 def _risky_attribute(text: str, start: int, position: int) -> str:

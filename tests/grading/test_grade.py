@@ -236,6 +236,48 @@ def test_accesses_that_a_kernel_does_not_need_do_not_lower_what_is_measured(grad
     assert conflicts.outcome.value == two_way.outcome.value == 1
 
 
+COPIES = {
+    "memcpy": "memcpy(&a, {}, 4); memcpy(&b, {}, 4)",
+    "a pointer to memcpy": "void *(*f)(void *, const void *, size_t) = memcpy; f(&a, {}, 4); f(&b, {}, 4)",
+    "memmove": "memmove(&a, {}, 4); memmove(&b, {}, 4)",
+    "copy": "const float *p = {}, *q = {}; std::copy(p, p + 1, &a); std::copy(q, q + 1, &b)",
+    "copy_n": "std::copy_n({}, 1, &a); std::copy_n({}, 1, &b)",
+    "uninitialized_copy": "std::uninitialized_copy_n({}, 1, &a); std::uninitialized_copy_n({}, 1, &b)",
+    "char_traits": "std::char_traits<char>::copy((char *)&a, (const char *)({}), 4); "
+    "std::char_traits<char>::copy((char *)&b, (const char *)({}), 4)",
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
+def test_what_a_function_of_the_library_copies_is_counted(graded, copy):
+    """An uncoalesced kernel has as many points with it as without, and an access beyond A is seen."""
+    tests = "".join(
+        f"[[test]]\nkind = '{kind}'\nsize = 32\npoints = 1\n"
+        for kind in (
+            "sectors-per-load'\nat_most = '8",
+            "global-bytes'\nof = 'tiled,BLOCK_SIZE=16",
+            "out-of-bounds",
+        )
+    ).replace("'8'", "8")
+    load = copy.format("A + row * K + k", "B + k * N + col")
+    copied = RIGHT.replace(
+        "sum += A[row * K + k] * B[k * N + col];", f"{{ float a, b; {load}; sum += a * b; }}"
+    )
+    uncoalesced = copied.replace(
+        "blockIdx.y * TILE + threadIdx.y, col = blockIdx.x * TILE + threadIdx.x",
+        "blockIdx.y * TILE + threadIdx.x, col = blockIdx.x * TILE + threadIdx.y",
+    )
+    headers = "#include <algorithm>\n#include <memory>\n#include <string>\n"
+    assignment = f"{KERNEL}[[problem]]\nsize = 32\npoints = 1\n{tests}"
+    grade = graded(headers + uncoalesced, assignment)
+    assert [g.status for g in grade.graded] == ["passed", "failed", "failed", "passed"], grade.refused
+    beyond = graded(
+        headers + copied.replace("k < K; ++k)", "k < K + (col == N - 1) * (row == M - 1); ++k)"), assignment
+    )
+    assert beyond.graded[3].status == "failed"
+
+
 @pytest.mark.long
 def test_an_atomic_operation_counts_as_a_store(graded):
     added = RIGHT.replace("C[row * N + col] = sum;", "atomicAdd(&C[row * N + col], sum);")
@@ -464,4 +506,4 @@ def test_a_kernel_with_tensor_cores_and_16_bit_numbers_is_graded(graded):
     kernel = KERNEL.replace(SIGNATURE, signature).replace("TILE, TILE", "32").replace("TILE", "8")
     problem = ONE_PROBLEM + 'dtype = "float64"\n[[test]]\nkind = "race"\nsize = 24\npoints = 1\n'
     grade = graded(TENSOR_CORES.replace("SIGNATURE", signature), kernel + problem)
-    assert (grade.refused, grade.is_full) == ("", True)
+    assert (grade.refused, grade.is_full) == ("", True), grade.graded

@@ -37,10 +37,6 @@ REFUSED = {
         RIGHT.replace("float sum = 0", "float sum = __builtin_constant_p(K)").encode(),
         "__builtin_constant_p is not accepted: its accesses to memory could not be counted",
     ),
-    "a copy that is not watched": (
-        RIGHT.replace("float sum = 0", "float sum = 0; memcpy(&sum, A, K % 2)").encode(),
-        "memcpy is not accepted",
-    ),
     "no TILE": (
         RIGHT.replace("TILE", "EDGE").encode(),
         "handed_in.cu does not define TILE as a whole number, and the assignment uses it (threads = ",
@@ -49,9 +45,37 @@ REFUSED = {
         RIGHT.replace("__global__", "template <int EDGE> __global__").encode(),
         "matmul is a template: hand in a kernel that is none",
     ),
-    "nvcc's own name": (
-        RIGHT.encode() + b"#ifdef __CUDACC_VER_MAJOR__\n#endif\n",
-        "__CUDACC_VER_MAJOR__ is not accepted",
+    "a compiler's own name": (
+        RIGHT.encode() + b"#ifdef __GNUC__\n#endif\n",
+        "__GNUC__ is not accepted: a submission must be the same code for each compiler",
+    ),
+    "a compiler's own name, pasted": (
+        RIGHT.encode() + b"#define CAT(a, b) a##b\n#if CAT(__SANITIZE_, THREAD__)\n#endif\n",
+        "__SANITIZE_THREAD__ is not accepted",
+    ),
+    "a name that optimisation defines": (
+        RIGHT.encode() + b"__device__ int fast = __OPTIMIZE__;\n",
+        "__OPTIMIZE__ is not accepted",
+    ),
+    "a name of the processor": (RIGHT.encode() + b"#ifdef __FMA__\n#endif\n", "__FMA__ is not accepted"),
+    "the grader's own name, pasted": (
+        RIGHT.encode() + b"#define CAT(a, b) a##b\nvoid CAT(cudamm, _memcpy)();\n",
+        "cudamm_memcpy is not accepted: names that begin with cudamm are those of the grader",
+    ),
+    "an attribute in digraphs": (
+        RIGHT.replace("__global__", "<:<:gnu::no_sanitize_thread:>:> __global__").encode(),
+        "handed_in.cu:3: <: is not accepted",
+    ),
+    "an attribute in a macro": (
+        (
+            "#define ATTRIBUTE(a) __attribute__((a))\n"
+            + RIGHT.replace("__global__", "ATTRIBUTE(optimize(3)) __global__")
+        ).encode(),
+        "the attribute optimize is not accepted",
+    ),
+    "a pragma in a string": (
+        RIGHT.encode() + b'_Pragma("GCC optimize 3")\n',
+        "#pragma GCC optimize is not accepted",
     ),
     "text": (b"Dear teacher,\nthe dog ate my kernel.\n", "has no function matmul"),
     "brackets": (b"{" * 9_000, "matmul"),

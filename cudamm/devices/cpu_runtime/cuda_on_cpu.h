@@ -5,6 +5,17 @@
 // each, so what a block shares (`__shared__`) is thread-local storage of that operating system thread.
 #pragma once
 
+// GCC does not report what these functions load and store, so a traced kernel calls those in observe.cpp instead, also
+// through std::copy and the like.
+#if defined(CUDAMM_OBSERVED) && !defined(__clang__)
+extern "C" {
+void* memcpy(void*, const void*, decltype(sizeof 0)) noexcept __asm__("cudamm_memcpy");
+void* memmove(void*, const void*, decltype(sizeof 0)) noexcept __asm__("cudamm_memmove");
+void* memset(void*, int, decltype(sizeof 0)) noexcept __asm__("cudamm_memset");
+int memcmp(const void*, const void*, decltype(sizeof 0)) noexcept __asm__("cudamm_memcmp");
+}
+#endif
+
 #include <type_traits>  // first: it defines the C++ library's configuration
 #include <utility>
 

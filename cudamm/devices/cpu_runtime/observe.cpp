@@ -1179,6 +1179,24 @@ void* __tsan_memset(void* to, int value, unsigned long size) {
     return memset(to, value, size);
 }
 
+// What GCC makes of a call of memcpy and the like in a traced kernel (cuda_on_cpu.h).
+void* cudamm_memcpy(void* to, const void* from, unsigned long size) {
+    record_range(from, size, load, HERE), record_range(to, size, store, HERE);
+    return memcpy(to, from, size);
+}
+void* cudamm_memmove(void* to, const void* from, unsigned long size) {
+    record_range(from, size, load, HERE), record_range(to, size, store, HERE);
+    return memmove(to, from, size);
+}
+void* cudamm_memset(void* to, int value, unsigned long size) {
+    record_range(to, size, store, HERE);
+    return memset(to, value, size);
+}
+int cudamm_memcmp(const void* a, const void* b, unsigned long size) {
+    record_range(a, size, load, HERE), record_range(b, size, load, HERE);
+    return memcmp(a, b, size);
+}
+
 #if defined(__clang__)
 // Clang calls memcpy to copy structures such as float4; the linker's --wrap=memcpy redirects these calls.
 void* __real_memcpy(void* to, const void* from, unsigned long size);

@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeVar
 from cudamm.analysis.storing_blocks import linear_index, storing_extents
 from cudamm.benchmark.result import Status
 from cudamm.compile.compile_all import compile_each
-from cudamm.compile.host_compiler import Executable, compile_to_observe
+from cudamm.compile.host_compiler import Executable, compile_to_observe, compiler
 from cudamm.compile.merged_accesses import Lines, merged_lines
 from cudamm.compile.process_group import CORES, thread_pool
 from cudamm.compile.program import Program
@@ -32,6 +32,7 @@ from cudamm.devices.device import padded
 from cudamm.devices.find_device import host
 from cudamm.devices.observation import BANK_BYTES, BANKS, SECTOR_BYTES, Access, Observation, Op, Space
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe
+from cudamm.devices.observe import unseen_bytes as unseen_by_observe
 from cudamm.errors import HangError, KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
 from cudamm.execution.duration_estimate import shows_hang
@@ -533,6 +534,34 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
         naive_totals = naive_result.total("global") if naive_result.status == "ok" else None
         for result in results[: len(problem_cases)]:
             yield dataclasses.replace(result, naive=naive_totals)
+
+
+def unseen_bytes(variant: Variant, problem: Problem, timeout_s: float) -> int:
+    """Return how many bytes of global memory the first and the last block access without being traced.
+
+    A kernel can hide accesses in functions that take or return structures. The result is 0 or less if none is
+    hidden, and if the compiler is Clang, which traces them all.
+
+    Args:
+        timeout_s: time limit for a launch, in seconds.
+
+    Raises:
+        UsageError: the variant cannot be launched.
+        KernelError: the kernel fails.
+        NoDeviceError: there is no C++ compiler.
+    """
+    if compiler().is_clang:
+        return 0
+    (case,) = plan_all(
+        InProcessExecutor(host()), [(variant, problem)], True, verified=False, each_may_fail=False
+    )
+    launch = case.launch
+    if launch is None:
+        raise KernelError(case.skipped)
+    return unseen_by_observe(
+        case.program, launch, *padded(launch, *problem.inputs), blocks=sorted({0, launch.blocks - 1}),
+        c=problem.output if problem.scale.beta else None, timeout_s=timeout_s,
+    )  # fmt: skip
 
 
 def _in_memory(problem: Problem) -> Problem:

@@ -56,10 +56,10 @@ _INSTRUMENTED = ["-O0", "-gdwarf-4", "-fsanitize=thread", "-fsanitize-coverage=t
 """Options that keep each memory access as written, preceded by a call of a function in `observe.cpp`."""
 
 
-_WATCHED_VARIABLES = ["-O0", "-gdwarf-4", "-fsanitize=kernel-address", "-fasan-shadow-offset=0x7fff8000",
-                      "-fno-sanitize-address-use-after-scope", "--param", "asan-stack=1",
-                      "--param", "asan-globals=0", "--param", "asan-instrumentation-with-call-threshold=0",
-                      "-fno-strict-aliasing", "-fwrapv", "-w"]  # fmt: skip
+_CALLING = ["-O0", "-gdwarf-4", "-fsanitize=kernel-address", "-fasan-shadow-offset=0x7fff8000",
+            "-fno-sanitize-address-use-after-scope", "--param", "asan-globals=0",
+            "--param", "asan-instrumentation-with-call-threshold=0",
+            "-fno-strict-aliasing", "-fwrapv", "-w"]  # fmt: skip
 """Options with which each access calls a function in `local_variables.cpp` first."""
 
 
@@ -184,15 +184,31 @@ def compile_to_observe(program: Program, *, checked: bool = False) -> Executable
 def compile_to_watch_variables(program: Program) -> Executable:
     """Compile a program so that it ends at the first access beside a thread's local variables.
 
+    The process needs terabytes of address space.
+
     Raises:
         KernelError: the program does not compile, or the compiler cannot watch local variables.
         NoDeviceError: there is no C++ compiler.
     """
+    return _compiled_to_call(program, ["--param", "asan-stack=1"])
+
+
+def compile_to_count(program: Program) -> Executable:
+    """Compile a program so that it counts the bytes of its accesses to matrices.
+
+    Raises:
+        KernelError, NoDeviceError: as for `compile_to_watch_variables`.
+    """
+    return _compiled_to_call(program, ["--param", "asan-stack=0"])
+
+
+def _compiled_to_call(program: Program, options: list[str]) -> Executable:
+    """Compile a program so that each access calls a function in `local_variables.cpp` first."""
     if compiler().is_clang:
         raise KernelError("only GCC can watch local variables without a library")
     program = submitted(program)
     parts = [
-        _kernel_part(program, [*_WATCHED_VARIABLES, "-fno-extern-tls-init"]),
+        _kernel_part(program, [*_CALLING, *options, "-fno-extern-tls-init"]),
         _part(_dynamic_shared_file(program), _RUNTIME_OPTIONS),
         _runtime_part("runtime.cpp"),
         _runtime_part("tensor_cores.cpp"),
@@ -432,7 +448,7 @@ _OF_CUDA = ("-D__CUDACC__=1", "-D__NVCC__=1", "-D__CUDA_ARCH__=800", "-D__CUDACC
 """The macros by which a text knows CUDA, of the version and architecture that the CPU device is like."""
 
 _NEUTRAL = ("-w", "-E", "-undef", "-nostdinc", *_OF_CUDA)
-_FLAVOURS = (tuple(_OPTIMISED), tuple(_INSTRUMENTED), tuple(_WATCHED_VARIABLES))
+_FLAVOURS = (tuple(_OPTIMISED), tuple(_INSTRUMENTED), tuple(_CALLING))
 """Options on which the macros of the compiler depend."""
 
 

@@ -20,7 +20,7 @@ from typing import TextIO
 
 from cudamm.compile.compiler_process import run_to_end
 from cudamm.compile.elf import is_guard, sections
-from cudamm.compile.host_compiler import compile_to_observe, compile_to_watch_variables
+from cudamm.compile.host_compiler import compile_to_count, compile_to_observe, compile_to_watch_variables
 from cudamm.compile.process_group import CORES
 from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
@@ -228,6 +228,45 @@ def overrun_of_variable(
         other_line=int(found[7] or 0),
         extents=(int(found[5]),),
     )
+
+
+def unseen_bytes(
+    program: Program,
+    launch: Launch,
+    a: Matrix,
+    b: Matrix,
+    *,
+    blocks: Sequence[int],
+    c: Matrix | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> int:
+    """Launch a kernel twice, and return how many bytes of its accesses to matrices `observe` does not see.
+
+    Another instrumentation counts them. It sees structures that a function takes by value or returns, which
+    the one for `observe` does not if the function is not inlined. What functions of cudamm access, such as
+    those for tensor cores, only `observe` sees: then the result may be negative.
+
+    Args:
+        a, b, blocks, c, timeout_s: as for `observe`.
+
+    Raises:
+        KernelError: the kernel fails.
+        NoDeviceError: there is no C++ compiler, or no addr2line.
+    """
+    seen = observe(program, launch, a, b, blocks=blocks, c=c, timeout_s=timeout_s)
+    if seen.ended:
+        raise KernelError(seen.ended)
+    executable = compile_to_count(program)
+    run = ProcessRun(program, executable, launch, a, b, 1, timeout_s=timeout_s, shows_output=False)
+    with run:
+        if c is None:
+            run.fill_output()
+        else:
+            run.load_output(c)
+        run.ask(f"blocks {' '.join(map(str, blocks))}")
+        run.ask(run.launch_command())
+        accessed = int(run.ask("accessed"))
+    return accessed - sum(access.bytes_requested for access in seen.accesses if access.space == "global")
 
 
 def _lines_of(report: TextIO) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from cudamm.analysis.check import CheckResult, SharedLimit, check_all, observed_cause
 from cudamm.analysis.mistakes import Mistake
-from cudamm.analysis.trace import DEFAULT_BLOCKS, Settings, TraceResult, trace
+from cudamm.analysis.trace import DEFAULT_BLOCKS, Settings, TraceResult, trace, unseen_bytes
 from cudamm.benchmark import measure
 from cudamm.benchmark.result import Result
 from cudamm.benchmark.sampling_policy import Settings as Sampling
@@ -78,6 +78,7 @@ class TestRuns:
         self._verified = functools.cache(self._verify)
         self._checked = functools.cache(self._check)
         self._traced = functools.cache(self._trace)
+        self._unseen = functools.cache(self._look_for_unseen)
 
     def outcome(self, test: GradedTest) -> Outcome:
         """Run a test, and return its outcome.
@@ -135,6 +136,16 @@ class TestRuns:
             f"the product is wrong at {shape} {test.element.name}, and only a right kernel gets these points"
         )
 
+    def _look_for_unseen(self, problem: Problem) -> str:
+        """Return why not all accesses are seen, in which mistakes are found too; empty if they are."""
+        try:
+            unseen = unseen_bytes(self._variant, problem, self._run_s)
+        except (UsageError, KernelError):
+            return ""  # the kernel fails, which costs other points
+        if unseen <= 0:
+            return ""
+        return f"functions hide {unseen:,} bytes of its accesses: pass and return no structures"
+
     # Mistakes.
 
     def _check(self, element: ElementType, seed: int, is_public: bool) -> CheckResult | str:
@@ -177,6 +188,9 @@ class TestRuns:
         crashes = at_sizes("crash")
         if crashes or skipped:
             return failed(f"the kernel could not be checked: {crashes[0].message if crashes else skipped[0]}")
+        unseen = self._unseen(Problem(test.shapes[0], test.element, test.seed))
+        if unseen:
+            return failed(f"the kernel could not be checked: {unseen}")
         wrong = {size for mistake in at_sizes("wrong-result") for size in mistake.sizes}
         if wrong >= set(sizes):
             return failed(
@@ -209,8 +223,9 @@ class TestRuns:
         if isinstance(traced, str):
             return failed(f"the accesses could not be counted: {traced}")
         own = traced[self._variant]
-        if own.status != "ok":
-            return failed(f"the accesses could not be counted: {own.reason}")
+        not_counted = own.reason or self._unseen(Problem(test.shapes[0], test.element, test.seed))
+        if not_counted:
+            return failed(f"the accesses could not be counted: {not_counted}")
         if test.kind == BANK_CONFLICTS:
             return _bank_conflicts(test, own)
         if test.kind == GLOBAL_BYTES:

@@ -11,12 +11,16 @@ import pytest
 from scripted_device import ScriptedDevice
 from small_assignment import KERNEL, ONE_PROBLEM, RIGHT, SIGNATURE
 
+from cudamm.analysis.trace import unseen_bytes
 from cudamm.compile.toolkit import find_nvcc
 from cudamm.errors import NoDeviceError, UsageError
 from cudamm.execution.in_process_executor import InProcessExecutor
 from cudamm.grading import grade as grading
 from cudamm.grading.assignment import read_assignment
 from cudamm.grading.student_view import seen_tests
+from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.problem import Problem, Shape
+from cudamm.kernels.selection import Selection
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -276,6 +280,46 @@ def test_what_a_function_of_the_library_copies_is_counted(graded, copy):
         headers + copied.replace("k < K; ++k)", "k < K + (col == N - 1) * (row == M - 1); ++k)"), assignment
     )
     assert beyond.graded[3].status == "failed"
+
+
+HIDDEN = {
+    "a lambda": "auto f = [](F x) { return x; }; sum += f(((const F *)A)[row * K + k]).v * B[k * N + col];",
+    "a method": "G g; sum += g.f(((const F *)A)[row * K + k]).v * B[k * N + col];",
+    "a pointer": "F (*volatile f)(F) = same; sum += f(((const F *)A)[row * K + k]).v * B[k * N + col];",
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("load", HIDDEN.values(), ids=HIDDEN)
+def test_a_kernel_whose_accesses_are_not_all_seen_has_no_points_for_them(graded, load):
+    text = (
+        "struct F { float v; };\n__device__ F same(F x) { return x; }\nstruct G { F f(F x) { return x; } };\n"
+    )
+    text += RIGHT.replace("sum += A[row * K + k] * B[k * N + col];", f"{{ {load} }}")
+    tests = "".join(
+        f"[[test]]\nkind = '{kind}'\nsize = 32\npoints = 1\n"
+        for kind in ("sectors-per-load'\nat_most = 8#", "race")
+    )
+    grade = graded(text, f"{KERNEL}[[problem]]\nsize = 32\npoints = 1\n{tests}")
+    assert [g.status for g in grade.graded] == ["passed", "failed", "failed"], grade.refused
+    for found in grade.graded[1:]:
+        assert "functions hide 65,536 bytes of its accesses" in found.outcome.detail
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("method", "dtype"),
+    [
+        ("naive", "float64"),
+        ("tiled", "float32"),
+        ("vectorized", "float32"),
+        ("stream-k", "float32"),
+        ("wmma", "float16"),
+    ],
+)
+def test_all_accesses_of_honest_kernels_are_seen(method, dtype):
+    (variant,) = Selection((method,)).variants()
+    assert unseen_bytes(variant, Problem(Shape(128, 128, 64), ELEMENT_TYPES[dtype], 1), 100) <= 0
 
 
 @pytest.mark.long

@@ -1,4 +1,5 @@
-// Ends a kernel at the first access beside a thread's local variables. The compiler instruments the kernel as for the
+// Ends a kernel at the first access beside a thread's local variables, and counts the bytes of its accesses to matrices.
+// The compiler instruments the kernel as for the
 // AddressSanitizer of a kernel of an operating system (-fsanitize=kernel-address): each function leaves gaps between its
 // variables and marks them, and the kernel calls a function before each access. This file defines those functions, in
 // place of the sanitizer's library.
@@ -24,9 +25,11 @@ constexpr size_t address_bits = 47, most_frame_bytes = 1 << 20;
 constexpr signed char before_first = (signed char)0xf1;  // the mark of the gap before the first variable
 constexpr long long magic = 0x41b58ab3;                  // the first word of a frame
 
+bool has_marks;  // false if the address space of the process is limited: then accesses are counted only
+
 __attribute__((constructor)) void map_marks() {
-    mmap(marks, (size_t)1 << (address_bits - 3), PROT_READ | PROT_WRITE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    has_marks = mmap(marks, (size_t)1 << (address_bits - 3), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == marks;
 }
 
 signed char mark_of(const char* address) { return marks[(size_t)address >> 3]; }
@@ -65,9 +68,19 @@ void report(const char* address, size_t bytes, bool writes, const char* pc) {
     refuse(why);
 }
 
+// Returns whether an address is in a matrix or near one.
+bool is_at_matrix(const char* address) {
+    for (size_t i = 0; i < buffer_count(); ++i) {
+        const Span b = buffer(i);
+        if (address >= b.data - buffer_surroundings && address < b.data + b.bytes + buffer_surroundings) return true;
+    }
+    return false;
+}
+
 void check(const void* address, size_t bytes, bool writes, const void* pc) {
     const char* const first = (const char*)address;
-    if (!bytes || (size_t)first >> address_bits) return;
+    if (is_at_matrix(first)) accessed_bytes += bytes;
+    if (!bytes || !has_marks || (size_t)first >> address_bits) return;
     for (const char* at = first; at < first + bytes; at = (const char*)(((size_t)at | 7) + 1))
         if (is_in_gap(std::min((const char*)((size_t)at | 7), first + bytes - 1)) || is_in_gap(at))
             return report(first, bytes, writes, (const char*)pc);

@@ -45,6 +45,9 @@ void pause_running();
 bool is_paused(unsigned thread);
 void resume(unsigned thread);
 
+// The bytes of a kernel's accesses to matrices, if local_variables.cpp counts them.
+extern unsigned long long accessed_bytes;
+
 void answer_ok();
 [[noreturn]] void refuse(const char* why);
 

@@ -64,6 +64,7 @@ namespace cudamm {
 
 __thread Place place;
 const Observing* observing = nullptr;
+unsigned long long accessed_bytes = 0;
 
 namespace {
 
@@ -1068,6 +1069,8 @@ void serve_commands(unsigned worker_count) {
         } else if (!strcmp(command, "prints")) {
             show_next_output(strtok(nullptr, "\n"));
             ok("%s", "");
+        } else if (!strcmp(command, "accessed")) {
+            ok("%llu", accessed_bytes);
         } else if (observing && observing->command(command)) {
         } else if (!strcmp(command, "launch")) {
             Launch launch = {};

@@ -31,6 +31,10 @@ from cudamm.cli.shared_options import device_option
         "--without", multiple=True, type=click.Choice(["gpu", "nvcc"]),
         help="Leave out tests that need a GPU, or nvcc, and their points, if it is missing here. Repeatable.",
     ),
+    option(
+        "--unconfined", is_flag=True,
+        help="Grade also where neither Landlock nor bubblewrap keeps compilers from this machine's files.",
+    ),
 )  # fmt: skip
 @option_group("Device", device_option)
 @output_options(GRADESCOPE, JUNIT)
@@ -39,6 +43,7 @@ def grade_command(
     submission: str,
     public: bool,
     without: tuple[Any, ...],
+    unconfined: bool,
     device_spec: str,
     outputs: OutputOptions,
 ) -> int:
@@ -79,6 +84,7 @@ def grade_command(
                         device_spec=device_spec,
                         public=public,
                         without=without,
+                        unconfined=unconfined,
                         progress=report_progress,
                     )
                 ]

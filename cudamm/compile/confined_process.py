@@ -2,9 +2,10 @@
 
 Only `confinement.py` starts it: python -I -S confined_process.py POLICY COMMAND...
 
-POLICY is JSON: the limits `as`, `cpu`, `fsize` and `nofile` of setrlimit(2), environment variables, and the
-files and folders that the program may read and execute, or also write. Linux's Landlock confines it to them;
-without these two keys, files are not confined. This file needs only the standard library, because it runs
+POLICY is JSON: the limits `as`, `cpu`, `fsize` and `nofile` of setrlimit(2), environment variables that are
+set, the names of those that are kept, and the files and folders that the program may read and execute, or
+also write. Linux's Landlock confines it to them; without these two keys, files are not confined, and without
+`kept` all variables are kept. This file needs only the standard library, because it runs
 before anything of cudamm is imported.
 """
 
@@ -105,7 +106,10 @@ def _main(text: str, command: Sequence[str]) -> None:
             _limit(name, policy[name])
     if "readable" in policy:
         confine_files(policy["readable"], policy["writable"])
-    environment = {**os.environ, **policy.get("variables", {})}
+    kept = policy.get("kept", os.environ)
+    environment = {name: os.environ[name] for name in kept if name in os.environ} | policy.get(
+        "variables", {}
+    )
     if "as" in policy:
         _limit("as", policy["as"])
     os.execve(program, list(command), environment)  # noqa: S606 - this process becomes the program

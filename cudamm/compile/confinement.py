@@ -24,6 +24,7 @@ from pathlib import Path
 
 from cudamm.compile.compile_cache import cache_folder
 from cudamm.compile.confined_process import landlock_version
+from cudamm.compile.identity import VARIABLES
 from cudamm.compile.process_group import CORES, processor_seconds
 from cudamm.compile.runtime_headers import RUNTIME
 from cudamm.compile.toolkit import find_nvcc, find_nvdisasm, toolkit_root
@@ -42,6 +43,9 @@ STACK_BYTES = 1 << 30
 
 CONFINED = "CUDAMM_CONFINED"
 """Variable in the environment of confined processes."""
+
+_OF_PROGRAMS = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANGUAGE")
+"""The variables of the environment that programs need."""
 
 _PR_GET_SECCOMP = 21
 
@@ -190,7 +194,11 @@ def compiler_command(command: Sequence[str | Path], folder: Path) -> list[str | 
     writable = [str(folder), str(cache_folder()), os.devnull]
     readable = [str(path) for path in dict.fromkeys(_compilers_folders()) if path.exists()]
     readable.append(str(_present.folder))
-    policy: dict[str, object] = {"fsize": LARGEST_FILE_BYTES, "cpu": math.ceil(_present.compile_s)}
+    policy: dict[str, object] = {
+        "fsize": LARGEST_FILE_BYTES,
+        "cpu": math.ceil(_present.compile_s),
+        "kept": [*_OF_PROGRAMS, *VARIABLES],
+    }
     if file_confinement() == "Landlock":
         policy |= {"readable": readable, "writable": writable}
     elif file_confinement() == "bubblewrap":
@@ -230,6 +238,16 @@ def kernel_command(command: Sequence[str | Path], *, is_short: bool) -> list[str
     if is_short:
         policy["cpu"] = _present.kernel_cpu_s * CORES
     return _launched(policy, command)
+
+
+def kernel_environment() -> dict[str, str] | None:
+    """Return the environment of a process that runs one kernel; None for that of this process.
+
+    A graded kernel could print what the environment contains.
+    """
+    if not is_confined():
+        return None
+    return {CONFINED: "1"} | {name: os.environ[name] for name in _OF_PROGRAMS if name in os.environ}
 
 
 def kernel_output(usual: int) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cudamm.source.included_files import FOLDERS_OF_HEADERS
 
-_VARIABLES = (
+VARIABLES = (
     *FOLDERS_OF_HEADERS, "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH",
     "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN",
 )  # fmt: skip
@@ -42,7 +42,7 @@ def compiler_identity(program: str, version: str) -> list[str]:
         program: name or path of the compiler.
         version: the compiler's answer to `--version`.
     """
-    return [version, _script(program), *(os.environ.get(name, "") for name in _VARIABLES)]
+    return [version, _script(program), *(os.environ.get(name, "") for name in VARIABLES)]
 
 
 def _script(program: str) -> str:

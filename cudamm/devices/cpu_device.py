@@ -24,7 +24,13 @@ from pathlib import Path
 
 import numpy as np
 
-from cudamm.compile.confinement import is_delayed, kernel_command, kernel_output, machine_fault
+from cudamm.compile.confinement import (
+    is_delayed,
+    kernel_command,
+    kernel_environment,
+    kernel_output,
+    machine_fault,
+)
 from cudamm.compile.host_compiler import Executable, compile_for_host, compiler, made_from
 from cudamm.compile.process_group import CORES, STEP_S, kill_group, start_group, stop_if_asked
 from cudamm.compile.program import Program
@@ -217,6 +223,7 @@ class ProcessRun(Run):
                 # The output of a kernel must not mix with the tables on standard output.
                 stdout=kernel_output(2),
                 stderr=kernel_output(2),
+                env=kernel_environment(),
                 pass_fds=[child_end, self._file, *inherited],
             )
         except BaseException:

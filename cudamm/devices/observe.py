@@ -266,7 +266,11 @@ def unseen_bytes(
         run.ask(f"blocks {' '.join(map(str, blocks))}")
         run.ask(run.launch_command())
         accessed = int(run.ask("accessed"))
-    return accessed - sum(access.bytes_requested for access in seen.accesses if access.space == "global")
+    seen_bytes = 0
+    for access in seen.accesses:
+        if access.space == "global":  # an atomic operation loads and stores
+            seen_bytes += access.bytes_requested * (2 if access.op == "atomic" else 1)
+    return accessed - seen_bytes
 
 
 def _lines_of(report: TextIO) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -114,6 +114,7 @@ def grade(
     device_spec: str = "auto",
     public: bool = False,
     without: Collection[Need] = (),
+    unconfined: bool = False,
     progress: Progress,
 ) -> Grade:
     """Grade a submission.
@@ -121,6 +122,7 @@ def grade(
     Args:
         public: run the public tests only.
         without: what the machine may lack: tests that need it are left out if it is missing.
+        unconfined: grade also where nothing keeps a compiler from the machine's files.
 
     Raises:
         UsageError: there is no such submission or device, or no public test.
@@ -134,7 +136,7 @@ def grade(
         spec, info = _speed_device(device_spec, tests)
         lacking = _lacking(tests, spec, info)
         _refuse_lacking(tests, lacking, without)
-        remarks = [*_remarks(assignment)]
+        remarks = _refuse_unconfined(unconfined)
         refused, name = "", submission.name
         outcomes: Sequence[Outcome] = ()
         wanted = [test for test in tests if test.needs not in lacking]
@@ -203,12 +205,18 @@ def _refuse_lacking(
             )
 
 
-def _remarks(assignment: Assignment) -> Iterator[str]:
-    if not file_confinement():
-        yield (
-            "compilers are not confined to their files, because this system has neither Landlock nor "
-            "bubblewrap; #include and asm are checked in the source"
+def _refuse_unconfined(unconfined: bool) -> list[str]:
+    """Raise NoDeviceError if nothing confines the files of compilers; return a remark if that is accepted."""
+    if file_confinement():
+        return []
+    lack = (
+        "this system has neither Landlock nor bubblewrap, so a submission could read files while it compiles"
+    )
+    if not unconfined:
+        raise NoDeviceError(
+            f"{lack}; nothing was graded: install bubblewrap, or grade what you trust with --unconfined"
         )
+    return [f"{lack} (--unconfined)"]
 
 
 def _outcomes(

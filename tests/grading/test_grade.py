@@ -534,13 +534,15 @@ def test_a_system_without_seccomp_grades_nothing(graded, monkeypatch):
         graded(RIGHT)
 
 
-def test_a_system_that_does_not_confine_files_is_named(graded, monkeypatch):
+def test_a_system_that_does_not_confine_files_grades_only_if_the_teacher_says_so(graded, monkeypatch):
     from cudamm.compile import confinement
 
     monkeypatch.setattr(grading, "nvcc", lambda: pytest.fail("no test needs nvcc"))
     for module in (confinement, grading):
         monkeypatch.setattr(module, "file_confinement", lambda: "")
-    grade = graded(RIGHT)
+    with pytest.raises(NoDeviceError, match=r"neither Landlock nor bubblewrap.*with --unconfined"):
+        graded(RIGHT)
+    grade = graded(RIGHT, unconfined=True)
     assert grade.is_full and "neither Landlock nor bubblewrap" in grade.remarks[0]
 
 

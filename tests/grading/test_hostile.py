@@ -212,6 +212,23 @@ def test_a_confined_compiler_reads_no_other_files(tmp_path, monkeypatch, mechani
         assert run_to_end(command).returncode == 0
 
 
+def test_no_process_of_a_submission_has_the_environment_of_the_grader(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOKEN_OF_THE_GRADER", "secret")
+    monkeypatch.setenv("CPATH", "/usr/include")  # compilers obey it
+    with confined(limits(tmp_path)):
+        printed = run_to_end(["/usr/bin/env"]).stdout
+        assert "CPATH=/usr/include" in printed and "secret" not in printed
+        environment = confinement.kernel_environment()
+    assert environment is not None and environment.keys() <= {
+        "CUDAMM_CONFINED",
+        "PATH",
+        "LD_LIBRARY_PATH",
+        "TMPDIR",
+        "LANGUAGE",
+    }
+    assert environment["CUDAMM_CONFINED"] == "1"
+
+
 def test_a_confined_process_has_limits_on_memory_files_and_time(tmp_path):
     lines = (
         "import resource as r",

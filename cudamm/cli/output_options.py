@@ -45,6 +45,7 @@ class OutputOptions:
         page: the page of `report`.
         out: the results of `grade`, as Gradescope reads them.
         junit: the results of `grade`, as JUnit XML.
+        feedback: the results of `grade`, as Markdown for the student.
         quiet: print nothing on standard error but errors and warnings.
         verbose: print a line on standard error for each step.
     """
@@ -58,6 +59,7 @@ class OutputOptions:
     page: str | None = None
     out: str | None = None
     junit: str | None = None
+    feedback: str | None = None
     quiet: bool = False
     verbose: bool = False
 
@@ -105,6 +107,7 @@ class OutputOptions:
         paths = {
             "--json": self.json, "--resume": self.resume, "--csv": self.csv, "--markdown": self.markdown,
             "--svg": self.svg, "--plot": self.plot, "-o": self.page, "--out": self.out, "--junit": self.junit,
+            "--feedback": self.feedback,
         }  # fmt: skip
         return {name: path for name, path in paths.items() if path is not None}
 
@@ -118,6 +121,7 @@ class OutputOptions:
         """Return the named files with the results in other forms than JSON and the page, by form."""
         paths = {
             "csv": self.csv, "markdown": self.markdown, "svg": self.svg, "out": self.out, "junit": self.junit,
+            "feedback": self.feedback,
         }  # fmt: skip
         return {form: path for form, path in paths.items() if path is not None}
 
@@ -149,6 +153,10 @@ GRADESCOPE = _file_option(
 )
 JUNIT = _file_option(
     "junit", "Write the grade as JUnit XML, without details of hidden tests; - as for --csv."
+)
+FEEDBACK = _file_option(
+    "feedback",
+    "Write the grade as Markdown for the student, without details of hidden tests; - as for --csv.",
 )
 RESUME = _file_option("resume", "Continue the run that wrote FILE, without measuring its results again.")
 
@@ -342,7 +350,7 @@ class AllAtOnce(Output[JsonFile]):
         self.deliver(lambda file: file.write(document, rows), render, rows if csv_rows is None else csv_rows)
 
 
-_FILES = ("--json", "--csv", "--markdown", "--svg", "--out", "--junit")
+_FILES = ("--json", "--csv", "--markdown", "--svg", "--out", "--junit", "--feedback")
 
 
 def _command_line() -> str:

@@ -31,6 +31,7 @@ from cudamm.execution.usual_causes import LESS_THAN_TYPE, OF_LAUNCH
 from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, WRONG_TERM
 from cudamm.kernels.launch_plan import Extents, Launch
 from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.parameter_types import parameter_names
 from cudamm.source.c_definitions import is_index_of_thread, lines_in_one_function, names_with
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
 from cudamm.source.kernel_changes import (
@@ -825,7 +826,16 @@ def index(watched: WatchedLaunch, fault: Fault) -> Mistake:
         cure = BLOCK_LIKE_TILE
         threads = " x ".join(map(str, block))
         message = f"the block has {threads} threads, and {has}: {thread} indexes {expression}{value}"
-    return dataclasses.replace(_element_mistake(watched, "out-of-bounds", fault, message, cure), element="")
+    mistake = _element_mistake(watched, "out-of-bounds", fault, message, cure)
+    return dataclasses.replace(mistake, element="", array=_matrix_of(watched, name) or mistake.array)
+
+
+def _matrix_of(watched: WatchedLaunch, parameter: str) -> str:
+    """Return the matrix that a parameter such as `float (*a)[N]` points to: A, B or C; empty for none."""
+    program = watched.program
+    names = parameter_names(without_comments(program.text), program.entry)
+    pairs = zip(names, watched.launch.arguments, strict=False)
+    return next((passed for name, passed in pairs if name == parameter and isinstance(passed, str)), "")
 
 
 def overrun(watched: WatchedLaunch, fault: Fault) -> Mistake:
@@ -1041,7 +1051,8 @@ def _cure_of_conflict(watched: WatchedLaunch, access: Access, shape: ArrayShape,
         rest = "" if padding.is_free else "; a smaller conflict is left"
         of_array = (each for each in watched.observation.accesses if each.array == name)
         # nvcc merges loads only if it can see that each row begins at a multiple of 16 bytes.
-        if any(each.threads > BANKS * each.requests for each in of_array):
+        row_bytes = (columns + padding.elements) * access.size_bytes
+        if row_bytes % 16 == 0 and any(each.threads > BANKS * each.requests for each in of_array):
             rest += "; declare it __align__(16), so that nvcc goes on merging four loads into one"
         if padding.elements < 0:
             return f"remove the padding of {_OF_ROWS}, {tile}{rest}"

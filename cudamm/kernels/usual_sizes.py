@@ -258,6 +258,18 @@ def _with_several_tiles(variant: Variant, chosen: Sequence[str]) -> Iterator[str
         if added:
             chosen = [*chosen, added]
             yield added
+    length = max(tile.m, tile.n)
+    if not is_square and length and not min(tile.m, tile.n):
+
+        def shows_other_extent(each: str) -> bool:
+            m, n, _ = map(int, _full(each).split("x"))
+            other, of_grid = (m, n) if tile.n else (n, m)
+            return other > -(-of_grid // length) * length
+
+        far, near = 2 * length + 2, length // 8 + 1
+        other = size(far, near, 17) if tile.n else size(near, far, 17)
+        if not any(map(shows_other_extent, chosen)) and _is_affordable(variant, other):
+            yield other  # the grid may have blocks for the wrong one of M and N
     if min(tile.m, tile.n) <= 1 or any(_is_complete(tile, each) for each in chosen):
         return
     single = size(tile.m, (1 if is_square else 2) * tile.n, step)

@@ -1129,8 +1129,12 @@ class _Changes:
         sentence = f"{mistake}: {site.shown(text_of(site.node))} instead of {site.shown(new)}"
         same = [site]
         if site.kind == "index" and site.array in self._pointers:  # C[i] = alpha * sum + beta * C[i]
-            whole = text_of(site.whole)
-            same = [each for each in self._sites if each.kind == "index" and text_of(each.whole) == whole]
+            texts = text_of(site.whole), text_of(site.node)  # A[row][k] has two indices
+            same = [
+                each
+                for each in self._sites
+                if each.kind == "index" and (text_of(each.whole), text_of(each.node)) == texts
+            ]
         edits = tuple((each.node.start_byte, each.node.end_byte, new) for each in same)
         return KernelChange(
             sentence,

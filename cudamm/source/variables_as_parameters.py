@@ -40,6 +40,8 @@ def with_arrays_as_parameters(source: str) -> str:
         edits.add((parameters.start_byte, parameters.end_byte, f"({declared})"))
         edits.update(_launches(tree, declared_name(head), used))
         for declaration, _ in (arrays[name] for name in used):
+            if "__managed__" in text_of(declaration):
+                continue  # its name is an address for the host too
             edits.add((declaration.start_byte, declaration.end_byte, blanked(text_of(declaration))))
     return _edited(source, edits)
 
@@ -179,7 +181,20 @@ def _head(function: Node) -> str:
 
 def _launches(tree: Node, kernel: str, arrays: list[str]) -> Iterator[tuple[int, int, str]]:
     for given in _calls(tree, kernel):
-        yield given.start_byte, given.end_byte, f"({', '.join(arrays)})"
+        function = next((node for node in ancestors(given) if node.type == "function_definition"), given)
+        passed = ", ".join(_address_of(function, name) or name for name in arrays)
+        yield given.start_byte, given.end_byte, f"({passed})"
+
+
+def _address_of(function: Node, array: str) -> str:
+    """Return the pointer that gets the address of a `__device__` array in a function; empty for none."""
+    for call in all_of(function, "call_expression"):
+        given = call.child_by_field_name("arguments")
+        if given and text_of(call.child_by_field_name("function")) == "cudaGetSymbolAddress":
+            pointer, symbol = given.named_children[0], given.named_children[-1]
+            if text_of(symbol) == array:
+                return next(map(text_of, all_of(pointer, "identifier")), "")
+    return ""
 
 
 def _calls(tree: Node, kernel: str) -> Iterator[Node]:

@@ -909,20 +909,36 @@ class _Launch:
     def _wrong_copy(self) -> str:
         """Return which cudaMemcpy of a matrix says the other direction than its pointers, with the cure.
 
-        Of the two pointers, the launching function has to allocate one on the GPU, and not the other.
+        Of the two pointers, the launching function has to allocate one on the GPU, or to get its address
+        there, and not the other.
         """
         calls = list(all_of(self.function.node, "call_expression"))
         on_gpu = {
             first_name(given.named_children[0])
             for call in calls
-            if _bytes_of_allocation(call) is not None and (given := call.child_by_field_name("arguments"))
+            if (_bytes_of_allocation(call) is not None or text_of(call).startswith("cudaGetSymbolAddress("))
+            and (given := call.child_by_field_name("arguments"))
         }
-        of_launch = {first_name(self.found.passed(name)) for name in self.found.letters} & on_gpu
+        passed = {first_name(self.found.passed(name)) for name in self.found.letters}
+        declarations = all_of(self.file.tree, "declaration", "field_declaration")
+        variables = {
+            declared_name(d) for each in declarations for d in each.children_by_field_name("declarator")
+        }
+        # `variables_as_parameters` passes a `__device__` array by its name, and leaves no declaration.
+        arrays = passed & self.found.letters.keys() - variables - {*self.function.parameter_names}
+        of_launch = passed & on_gpu
         for call in calls:
             given = call.child_by_field_name("arguments")
             if text_of(call.child_by_field_name("function")) != "cudaMemcpy" or not given:
                 continue
             target, source, *_, direction = [*given.named_children, *[call] * 3][:4]
+            array = next((text_of(node) for node in (target, source) if text_of(node) in arrays), "")
+            if array:
+                self.sized_by = call
+                return (
+                    f"the call {' '.join(text_of(call).split())} passes {array}, a __device__ array, whose "
+                    "name is no address for the host; pass a pointer that cudaGetSymbolAddress sets"
+                )
             to_gpu, from_gpu = (first_name(node) in of_launch for node in (target, source))
             right = "cudaMemcpyHostToDevice" if to_gpu else "cudaMemcpyDeviceToHost"
             wrong = "cudaMemcpyDeviceToHost" if to_gpu else "cudaMemcpyHostToDevice"

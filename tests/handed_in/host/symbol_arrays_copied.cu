@@ -1,0 +1,38 @@
+// Square matrices in __device__ arrays, whose addresses the host asks for.
+#include <cstdio>
+#include <cstdlib>
+
+#define SIDE 512
+#define EDGE 16
+
+__device__ float left[SIDE][SIDE];
+__device__ float right[SIDE][SIDE];
+__device__ float result[SIDE][SIDE];
+float host_left[SIDE][SIDE], host_right[SIDE][SIDE], host_result[SIDE][SIDE];
+
+__global__ void product() {
+    __shared__ float a[EDGE][EDGE], b[EDGE][EDGE];
+    const int x = threadIdx.x, y = threadIdx.y;
+    const int i = blockIdx.y * EDGE + y, j = blockIdx.x * EDGE + x;
+    float sum = 0;
+    for (int part = 0; part < SIDE / EDGE; ++part) {
+        a[y][x] = left[i][part * EDGE + x];
+        b[y][x] = right[part * EDGE + y][j];
+        __syncthreads();
+        for (int k = 0; k < EDGE; ++k) sum += a[y][k] * b[k][x];
+        __syncthreads();
+    }
+    result[i][j] = sum;
+}
+
+int main() {
+    for (int i = 0; i < SIDE; ++i)
+        for (int j = 0; j < SIDE; ++j) host_left[i][j] = rand() % 10, host_right[i][j] = rand() % 10;
+    const size_t bytes = SIDE * SIDE * sizeof(float);
+    cudaMemcpyToSymbol(left, host_left, bytes);
+    cudaMemcpyToSymbol(right, host_right, bytes);
+    product<<<dim3(SIDE / EDGE, SIDE / EDGE), dim3(EDGE, EDGE)>>>();
+    cudaMemcpyFromSymbol(host_result, result, bytes);
+    printf("%f\n", host_result[0][0]);
+    return 0;
+}

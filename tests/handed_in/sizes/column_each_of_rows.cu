@@ -1,0 +1,27 @@
+// Each thread computes a column of C.
+#include <cstdio>
+#include <cstdlib>
+
+__global__ void column_of_product(const float *a, const float *b, float *c, int m, int n, int k) {
+    const int col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (col >= n) return;
+    for (int row = 0; row < m; ++row) {
+        float sum = 0;
+        for (int p = 0; p < k; ++p) sum += a[row * k + p] * b[p * n + col];
+        c[row * n + col] = sum;
+    }
+}
+
+int main() {
+    const int m = 600, n = 200, k = 100;
+    float *a, *b, *c;
+    cudaMallocManaged(&a, m * k * sizeof(float));
+    cudaMallocManaged(&b, k * n * sizeof(float));
+    cudaMallocManaged(&c, m * n * sizeof(float));
+    for (int i = 0; i < m * k; ++i) a[i] = rand() % 7;
+    for (int i = 0; i < k * n; ++i) b[i] = rand() % 7;
+    column_of_product<<<(m + 255) / 256, 256>>>(a, b, c, m, n, k);
+    cudaDeviceSynchronize();
+    printf("%f\n", c[0]);
+    return 0;
+}

@@ -67,7 +67,6 @@ def grade_command(
     """\b
     cudamm grade hw.toml student.cu                     points, and what is wrong
     cudamm grade hw.toml student.cu --out results.json  for Gradescope
-    cudamm grade hw.toml mine.cu --public               what a student may run
     cudamm grade hw.toml submissions/ --csv points.csv  a class
 
     Grade a kernel: right products, mistakes, memory accesses, occupancy and speed, each with points. Tests

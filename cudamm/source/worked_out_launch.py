@@ -924,6 +924,8 @@ class _Launch:
         variables = {
             declared_name(d) for each in declarations for d in each.children_by_field_name("declarator")
         }
+        for each in all_of(self.file.tree, "structured_binding_declarator", "lambda_expression"):
+            variables |= set(map(text_of, all_of(each, "identifier")))
         # `variables_as_parameters` passes a `__device__` array by its name, and leaves no declaration.
         arrays = passed & self.found.letters.keys() - variables - {*self.function.parameter_names}
         of_launch = passed & on_gpu

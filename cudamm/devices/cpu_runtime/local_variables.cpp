@@ -1,8 +1,7 @@
 // Ends a kernel at the first access beside a thread's local variables, and counts the bytes of its accesses to matrices.
-// The compiler instruments the kernel as for the
-// AddressSanitizer of a kernel of an operating system (-fsanitize=kernel-address): each function leaves gaps between its
-// variables and marks them, and the kernel calls a function before each access. This file defines those functions, in
-// place of the sanitizer's library.
+// The compiler instruments the kernel as for the AddressSanitizer of a kernel of an operating system
+// (-fsanitize=kernel-address): each function leaves gaps between its variables and marks them, and the kernel calls a
+// function before each access. This file defines those functions, in place of the sanitizer's library.
 //
 // The marks: of each 8 bytes at an address, the byte at `marks + address / 8` is 0 if all may be accessed, 1 to 7 if so
 // many of the first may be, and negative in a gap. A function writes its name and its variables to the beginning of its

@@ -23,6 +23,7 @@ from cudamm.analysis.mistakes import (
     brief,
     errors_of,
     explains_races,
+    in_next_step,
     is_outside_of_matrix,
     may_follow_from_another,
     merged,
@@ -79,6 +80,9 @@ REQUESTS = 4096
 
 MORE_STEPS = 4
 """Factor of K at which it is tried whether barriers between two lines are all that a loop lacks."""
+
+USUAL_STEP = 16
+"""Least K that is multiplied by it: a step of the loop in most kernels."""
 
 MOST_BARRIERS = 3
 """Maximum number of times that further missing barriers are tried."""
@@ -493,14 +497,22 @@ def _look_for_cause(
             if is_cause_known and not cause.is_of_index:  # what the product suggested is not what is proven
                 seen = dataclasses.replace(seen, message=seen.message.removeprefix(f"{check.cause}; "))
                 is_cause_known = False
-            first = proven(seen, cause, case.program, is_explained=is_cause_known)
-            first = dataclasses.replace(first, kind=kind, array=array)
+            found = [
+                dataclasses.replace(
+                    proven(seen, each, case.program, is_explained=is_cause_known), kind=kind, array=array
+                )
+                for each in cause.all
+            ]
+            found[1:] = [  # what was seen is said once
+                dataclasses.replace(mistake, message=each.mistake)
+                for mistake, each in zip(found[1:], cause.all[1:], strict=True)
+            ]
             remaining = _remaining(executor, case, cause, timeout_s)
-            check.errors = [first, *(m for m in remaining if any(m.is_same(seen) for seen in check.errors))]
+            check.errors = [*found, *(m for m in remaining if any(m.is_same(seen) for seen in check.errors))]
             check.is_explained = False
             case.problem.release()
             if cause.is_of_block:
-                _explain_by_block(checks, first)
+                _explain_by_block(checks, found[0])
         elif multiple is not None and outside:
             rest = without_bounds_check(check.errors, outside, case.program, multiple)
             check.errors = [*(mistake for mistake in rest if mistake not in explained), *explained]
@@ -521,19 +533,27 @@ def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:
     """
     lacking = [(check, check.case) for check in checks if check.case and any(m.barrier for m in check.errors)]
     cured: list[bool | None] = []
-    better: Mistake | None = None
+    seen: list[Mistake] = []
+    at_more_steps: list[Mistake] = []
     for check, case in sorted(lacking, key=lambda pair: pair[0].work):
         races = [mistake for mistake in check.errors if mistake.barrier]
         if len(races) == len(check.errors) and any(cured):
             continue
-        cured.append(_are_all_barriers(case, races, timeout_s))
+        cured.append(_are_all_barriers(case, races, timeout_s)[0])
         case.problem.release()
         if cured[-1]:
             check.errors, check.is_explained = races, False
-            better = better or _at_end_of_loop(case, races, timeout_s)
-    for check, _ in lacking:
-        if better is not None and all(m.barrier for m in check.errors):
-            check.errors = [dataclasses.replace(better, sizes=(check.size,))]
+            if not at_more_steps:
+                seen, at_more_steps = races, _barriers_of_more_steps(case, races, timeout_s)
+    of_barriers = [check for check, _ in lacking if all(m.barrier for m in check.errors)]
+    if at_more_steps[: len(seen)] == seen:
+        deepest = max(of_barriers, key=lambda check: check.problem.shape.k, default=None)
+        if deepest is not None:
+            further = at_more_steps[len(seen) :]
+            deepest.errors += [dataclasses.replace(race, sizes=(deepest.size,)) for race in further]
+    else:
+        for check in of_barriers:
+            check.errors = [dataclasses.replace(race, sizes=(check.size,)) for race in at_more_steps]
     if cured and not any(is_cured or is_cured is None for is_cured in cured):
         for check, _ in lacking:
             check.errors = [without_cure(m) if m.barrier else m for m in check.errors]
@@ -561,29 +581,31 @@ def _is_right_with_all_barriers(case: Case, timeout_s: float) -> bool:
         case.problem.release()
 
 
-def _at_end_of_loop(case: Case, races: Sequence[Mistake], timeout_s: float) -> Mistake | None:
-    """Return races as one that a barrier at the end of the loop ends, if those between their lines do not.
+def _barriers_of_more_steps(case: Case, races: Sequence[Mistake], timeout_s: float) -> list[Mistake]:
+    """Return the races if the barriers that they lack are enough with more steps of the loop, too.
 
-    So it is with two buffers, of which each step reads one and writes the other.
+    Otherwise, return one that a barrier at the end of the loop ends: so it is with two buffers, of which each
+    step reads one and writes the other. Or return the races, and those that show once they are mended.
     """
-    # The barriers between the lines may be enough for two steps of the loop.
     m, n, k = case.problem.shape.extents
-    deeper = MORE_STEPS * k
+    deeper = MORE_STEPS * max(k, USUAL_STEP)
     try:
         case = case_at(case, Shape(deeper, deeper, deeper) if m == n == k else Shape(m, n, deeper))
     except (KernelError, UsageError):
-        return None
+        return list(races)
     lines = [line for race in races for line in race.barrier_lines]
-    places = {(*race.barrier_lines, race.barrier in (AFTER_READING, "before reading")) for race in races}
+    places = _places_of(races)
     end = {(max(lines), min(lines), True)}
-    is_of_warp = any(race.warp_barrier for race in races)
-    if is_of_warp or _is_enough(case, places, timeout_s) or not _is_enough(case, end, timeout_s):
-        return None
+    if any(race.warp_barrier for race in races) or _is_enough(case, places, timeout_s):
+        return list(races)
+    if not _is_enough(case, end, timeout_s):
+        is_cured, hidden = _are_all_barriers(case, races, timeout_s)
+        return [*races, *hidden] if is_cured else list(races)
     name = case.variant.method.path.name
     loop = line_of_loop(case.program.text, name, max(lines), min(lines))
     cure = f"put __syncthreads() at the end of the loop's body, after line {max(lines)}"
     cure += f", of the loop in line {loop}" * bool(loop)
-    return dataclasses.replace(without_cure(races[0]), cure=cure, needs_barrier=True)
+    return [dataclasses.replace(without_cure(races[0]), cure=cure, needs_barrier=True)]
 
 
 def _is_enough(case: Case, places: set[tuple[int, int, bool]], timeout_s: float) -> bool:
@@ -621,43 +643,60 @@ def _observed_with(case: Case, text: str, timeout_s: float) -> tuple[Case, list[
     return changed, errors_of(seen, None, source, changed.launch, str(case.problem.shape))
 
 
-def _are_all_barriers(case: Case, races: Sequence[Mistake], timeout_s: float) -> bool | None:
-    """Return whether barriers are all that a case lacks; None if it is not known where to put them."""
+def _are_all_barriers(
+    case: Case, races: Sequence[Mistake], timeout_s: float
+) -> tuple[bool | None, list[Mistake]]:
+    """Return whether barriers are all that a case lacks, and the races that show once those seen are mended.
+
+    Returns:
+        None in place of True or False if it is not known where to put the barriers.
+    """
     name = case.variant.method.path.name
     if case.problem.scale != UNSCALED or any(m.warp_barrier or m.file != name for m in races):
-        return None
+        return None, []
     try:
-        return _is_right_with_barriers(case, races, timeout_s, is_innermost=False) or _is_right_with_barriers(
-            case, races, timeout_s, is_innermost=True
-        )
+        found = _with_all_of(case, races, timeout_s, is_innermost=False)
+        return found if found[0] else _with_all_of(case, races, timeout_s, is_innermost=True)
     except KernelError:
-        return None
+        return None, []
 
 
-def _is_right_with_barriers(
+def _with_all_of(
     case: Case, races: Sequence[Mistake], timeout_s: float, *, is_innermost: bool
-) -> bool | None:
+) -> tuple[bool | None, list[Mistake]]:
     """Return as `_are_all_barriers`. A barrier may show that another one is missing too.
 
     Raises:
         KernelError: a barrier cannot be where it is put.
     """
     places: set[tuple[int, int, bool]] = set()
+    hidden: list[Mistake] = []
     for _ in range(MOST_BARRIERS):
-        missing = {(*m.barrier_lines, m.barrier in (AFTER_READING, "before reading")) for m in races}
+        missing = _places_of(races)
         if missing <= places:  # the end of the loop may lack one too
-            missing = {(after, before, True) for after, before, _ in missing}
+            races = [in_next_step(race) for race in races]
+            missing = _places_of(races)
         if missing <= places:
             break
+        if places:
+            hidden += [
+                dataclasses.replace(race, message=f"once the barrier above is there, {race.message}")
+                for race in races
+            ]
         places |= missing
         tried = _with_barriers(case, places, timeout_s, is_innermost=is_innermost)
         if tried is None:
-            return None
+            return None, []
         changed, found = tried
         if not found:
-            return is_right(changed)
+            return is_right(changed), hidden
         races = [mistake for mistake in found if mistake.barrier]
-    return False
+    return False, []
+
+
+def _places_of(races: Sequence[Mistake]) -> set[tuple[int, int, bool]]:
+    """Return the places of the barriers that races lack, for `with_barriers`."""
+    return {(*race.barrier_lines, race.barrier in (AFTER_READING, "before reading")) for race in races}
 
 
 def _explain_by_block(checks: Sequence[_SizeCheck], first: Mistake) -> None:
@@ -724,25 +763,29 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
     if verdict.correct:
         mistakes = _with_effect(mistakes)
     races = [mistake for mistake in mistakes if mistake.barrier]
-    are_all = _are_all_barriers(case, races, timeout_s) if races else None
+    are_all = _are_all_barriers(case, races, timeout_s)[0] if races else None
     if are_all is False:
         mistakes = [without_cure(m) if m.barrier else m for m in mistakes]
-    elif are_all and (better := _at_end_of_loop(case, races, timeout_s)) is not None:
-        mistakes = [better]
+    elif are_all:
+        mistakes = _barriers_of_more_steps(case, races, timeout_s)
     if any(map(_without_place, mistakes)) and not _is_right_with_all_barriers(case, timeout_s):
         mistakes = [without_cure(m) if _without_place(m) else m for m in mistakes]
     cause, multiple = proven_cause([case] if may_follow_from_another(mistakes, case.program) else [])
     if cause is not None:
-        place = f" ({cause.file or case.variant.method.path.name}:{cause.line})" if cause.line else ""
-        return f"{cause.mistake}{place}"
+        file = case.variant.method.path.name
+        return "; and ".join(
+            f"{m.mistake}{f' ({m.file or file}:{m.line})' * bool(m.line)}" for m in cause.all
+        )
     misaligned = next((mistake for mistake in mistakes if mistake.kind == "misaligned"), None)
     if misaligned is not None:  # a kernel for whole vectors leaves the matrices too where they are not whole
         return brief(misaligned)
     outside = [mistake for mistake in mistakes if is_outside_of_matrix(mistake)]
     if multiple is not None and outside:
         return brief(without_bounds_check(mistakes, outside, case.program, multiple)[0])
-    first = next((m for m in merged(mistakes) if m.kind != "crash" and m.message != verdict.reason), None)
-    return brief(_with_loop(first, case.program.text)) if first is not None else ""
+    other = [m for m in merged(mistakes) if m.kind != "crash" and m.message != verdict.reason]
+    found = [_with_loop(mistake, case.program.text) for mistake in other]
+    further = (mistake.cure for mistake in found[1:] if found[0].needs_barrier and mistake.needs_barrier)
+    return "; and ".join((*map(brief, found[:1]), *further))
 
 
 def _with_loop(mistake: Mistake, text: str) -> Mistake:

@@ -168,7 +168,7 @@ class Mistake:
     @property
     def _identity(self) -> tuple[object, ...]:
         """The fields that are equal when one mistake is seen at two sizes."""
-        return self.kind, self.array, *sorted((self.line, self.other_line))
+        return self.kind, self.array, self.barrier, *sorted((self.line, self.other_line))
 
 
 def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
@@ -723,6 +723,17 @@ def _barrier_cure(barrier: Barrier | Literal[""], after: int, before: int, warp_
     if barrier == "before writing":
         return f"put __syncthreads() between line {after}, which reads, and line {before}, which writes"
     return f"put __syncthreads() after line {after}, before line {before} reads again"
+
+
+def in_next_step(race: Mistake) -> Mistake:
+    """Return a race whose lines a barrier parts already as one of the next step of the loop."""
+    later: dict[Barrier, Barrier] = {"after writing": AFTER_READING, "before writing": "before reading"}
+    if not race.barrier or race.barrier not in later:
+        return race
+    barrier, lines = later[race.barrier], race.barrier_lines[::-1]
+    message = race.message.replace(_WHY_MISSING[race.barrier], _WHY_MISSING[barrier])
+    cure = _barrier_cure(barrier, *lines, "")
+    return dataclasses.replace(race, message=message, cure=cure, barrier=barrier, barrier_lines=lines)
 
 
 def out_of_bounds(watched: WatchedLaunch, fault: Fault) -> Mistake:

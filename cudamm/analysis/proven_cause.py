@@ -142,6 +142,7 @@ class ProvenCause:
         change: the change of the kernel, and the text to which it belongs; None if only the launch changes.
         relaunched: returns a launch with the change.
         multiple: the change fits only sizes that are multiples of this number, such as the edge of a block.
+        first: another mistake; with this change, the product is right once that one is mended.
     """
 
     mistake: str
@@ -152,6 +153,17 @@ class ProvenCause:
     change: tuple[KernelChange, str] | None = None
     relaunched: Callable[[Launch], Launch] = _same_launch
     multiple: int = 1
+    first: ProvenCause | None = None
+
+    @property
+    def all(self) -> tuple[ProvenCause, ...]:
+        """Return the other mistake, if there is one, and this; two in one line as one."""
+        if self.first is None:
+            return (self,)
+        if (self.file, self.line) != (self.first.file, self.first.line):
+            return self.first, self
+        both = f"{self.first.mistake}; and {self.mistake}", f"{self.first.cure}; and {self.cure}"
+        return (dataclasses.replace(self, mistake=both[0], cure=both[1]),)
 
     @property
     def is_of_index(self) -> bool:
@@ -171,18 +183,21 @@ class ProvenCause:
     @property
     def has_change(self) -> bool:
         """Return whether a case can have the change; else it was proven where the mistake does no harm."""
-        return self.change is not None or self.relaunched is not _same_launch
+        own = self.change is not None or self.relaunched is not _same_launch
+        return own and (self.first is None or self.first.has_change)
 
     def fits(self, launch: Launch) -> bool:
         """Return whether a launch can have the change."""
         return not any(extent % self.multiple for extent in dataclasses.astuple(launch.shape)[:2])
 
     def applied(self, case: Case) -> Case:
-        """Return a case with the change.
+        """Return a case with the change, after that of the other mistake.
 
         Raises:
             KernelError: the changed program does not compile.
         """
+        if self.first is not None:
+            case = self.first.applied(case)
         launch = None if case.launch is None else self.relaunched(case.launch)
         if self.change is None:
             return dataclasses.replace(case, launch=launch)
@@ -286,12 +301,69 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         results = changes_of_missing_returns(source.text, source.entry)
         cause = cause or _of_declarations(ragged, itertools.chain(results, rests, clamped))
         cause = cause or _without_last_tile(ragged, edge) or _without_any_check(ragged)
-        return cause or _of_text(ragged), edge
+        return cause or _of_text(ragged) or _of_two_edges(case, edge), edge
     except (KernelError, NoDeviceError):
         return None, None
     finally:
         for tried in filter(None, (whole, ragged)):
             tried.problem.release()
+
+
+def _of_two_edges(case: Case, edge: int) -> ProvenCause | None:
+    """Return two mistakes of a kernel that is right at multiples: one at the end of K, one at the edges of C.
+
+    Each is proven at sizes of which only those extents are no multiples, the second with the first mended.
+    If the sizes are equal, only a grid and a number of tiles that are both rounded down are looked for.
+    """
+    if are_square_only([case.variant]):
+        return _of_two_quotients(case, edge)
+    first: ProvenCause | None = None
+    for missing in (0, 0, 1), (1, 1, 0):
+        ragged = _at_multiples(case, edge, missing)
+        if ragged is None:
+            return None
+        try:
+            first = _of_edge(ragged, edge, first)
+        except KernelError:
+            return None
+        finally:
+            ragged.problem.release()
+        if first is None:
+            return None
+    return first
+
+
+def _of_edge(ragged: Case, edge: int, first: ProvenCause | None) -> ProvenCause | None:
+    """Return the mistake at the end of K, or at the edges of C, with the one that was found first."""
+    mended = first.applied(ragged) if first is not None and first.has_change else ragged
+    if is_right(mended):
+        return None
+    of_conditions = functools.partial(_of_text, ragged, _is_condition, edge, first)
+    if first is None:
+        return _of_launch(ragged, _rounded_up) or of_conditions() or _without_last_tile(ragged, edge)
+    if first.has_change and (cause := of_conditions() or _of_launch(ragged, _of_own_grid, first)):
+        return cause
+    without_check = _without_any_check(mended)
+    return without_check and dataclasses.replace(without_check, first=first)
+
+
+def _of_two_quotients(case: Case, edge: int) -> ProvenCause | None:
+    """Return a grid and a number of tiles that are both rounded down, of a kernel for square matrices."""
+    ragged = _at_multiples(case, edge, 1)
+    if ragged is None or ragged.launch is None:
+        return None
+    try:
+        for grid in _of_own_grid(ragged, ragged.launch):
+            cause = _of_text(ragged, _is_condition, first=_in_program(grid, case))
+            if cause is not None:
+                return cause
+        first = _without_last_tile(ragged, edge, is_known=True)
+        without_check = first and _without_any_check(ragged, ends_early=True)
+        return without_check and dataclasses.replace(without_check, first=first)
+    except KernelError:
+        return None
+    finally:
+        ragged.problem.release()
 
 
 def _with_fewer_blocks(case: Case) -> Case:
@@ -338,7 +410,7 @@ where there are more tiles than blocks.
 
 
 def _at_multiples(
-    case: Case, edge: int, missing: int, tiles: tuple[int, int, int] = (2, 3, 4)
+    case: Case, edge: int, missing: int | tuple[int, int, int], tiles: tuple[int, int, int] = (2, 3, 4)
 ) -> Case | None:
     """Return a case at sizes of which each needs another number of tiles, with several blocks if it can.
 
@@ -346,7 +418,7 @@ def _at_multiples(
 
     Args:
         edge: the sizes are multiples of this number.
-        missing: how many elements the sizes are smaller.
+        missing: how many elements the sizes are smaller, or how many M, N and K are.
         tiles: numbers of tiles along M, N and K.
 
     Returns:
@@ -356,8 +428,9 @@ def _at_multiples(
     while edges[-1] < LARGEST_TILE:
         edges.append(2 * edges[-1])
     (m, n, k), depth = tiles, math.lcm(edges[0], *_parts_of_k(case))
-    shapes = [Shape(m * e - missing, n * e - missing, k * depth - missing) for e in edges]
-    shapes += [Shape(*(3 * e - missing,) * 3) for e in edges]
+    less_m, less_n, less_k = missing if isinstance(missing, tuple) else (missing,) * 3
+    shapes = [Shape(m * e - less_m, n * e - less_n, k * depth - less_k) for e in edges]
+    shapes += [Shape(3 * e - less_m, 3 * e - less_n, 3 * e - less_k) for e in edges]
     found: list[Case] = []
     for shape in shapes:
         planned = _planned_at(case, shape)
@@ -498,20 +571,35 @@ class _Trials:
 # Changes of the launch.
 
 
-def _of_launch(case: Case, changes: Callable[[Case, Launch], Iterator[ProvenCause]]) -> ProvenCause | None:
-    launch = case.launch
+def _of_launch(
+    case: Case,
+    changes: Callable[[Case, Launch], Iterator[ProvenCause]],
+    first: ProvenCause | None = None,
+) -> ProvenCause | None:
+    """Return the first change of the launch that gives the right product.
+
+    Args:
+        first: a mistake of the case, which is mended before.
+    """
+    mended = case if first is None else first.applied(case)
+    launch = mended.launch
     assert launch is not None  # noqa: S101 - `_may_try` looked at it
-    with _Trials(case) as trials:
-        for cause in changes(case, launch):
+    with _Trials(mended) as trials:
+        for change in changes(mended, launch):
+            cause = dataclasses.replace(change, first=first)
             relaunched = cause.relaunched(launch)
             if not (trials.is_right(relaunched) and _is_clean(cause, case)):
                 continue
             if relaunched.arguments == launch.arguments or _is_right_at_other_sizes(cause, case):
-                at = (cause.file, cause.line)
-                file, line = at if cause.line else case.variant.method.shown_at(cause.mistake)
-                cure = case.variant.method.in_host_code(cause.cure)
-                return dataclasses.replace(cause, file=file, line=line, cure=cure)
+                return _in_program(cause, case)
     return None
+
+
+def _in_program(cause: ProvenCause, case: Case) -> ProvenCause:
+    """Return a cause of the launch with its place, and its cure in the words of the program."""
+    method = case.variant.method
+    file, line = (cause.file, cause.line) if cause.line else method.shown_at(cause.mistake)
+    return dataclasses.replace(cause, file=file, line=line, cure=method.in_host_code(cause.cure))
 
 
 def _of_coarse_grid(case: Case, edge: int) -> ProvenCause | None:
@@ -747,23 +835,8 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
 
     Of others, the fewest blocks come first: more than C needs may give a right product too.
     """
-    own, (gx, gy, _) = case.variant.method.with_own_sizes, launch.grid
-    names = case.variant.names(case.problem.element, *launch.shape.extents)
-    extents = case.variant.method.grid[:2]
-    down = [each for each in extents if re.search(r"[MN] // ", each.text) and each.rounds_down(names)]
-    if down:
-
-        def rounded(given: Launch) -> Launch:
-            names = case.variant.names(case.problem.element, *given.shape.extents)
-            up = (*(extent.rounded_up().whole(names) for extent in case.variant.method.grid), 1, 1)
-            return dataclasses.replace(given, grid=(up[0], up[1], given.grid[2]))
-
-        x, y, _ = rounded(launch).grid
-        yield ProvenCause(
-            f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, the product is right with "
-            f"{x} x {y}",
-            case.variant.rounded_up(down), relaunched=rounded,
-        )  # fmt: skip
+    own = case.variant.method.with_own_sizes
+    yield from _of_own_grid(case, launch)
     others = [*_grids_of_whole_sizes(case, launch), *_covering_grids(case, launch)]
     yield from sorted(others, key=lambda cause: math.prod(cause.relaunched(launch).grid))
     if launch.grid[1] == launch.block[1] == 1:  # a thread for each element, counted through the rows
@@ -781,6 +854,27 @@ def _more_blocks(case: Case, launch: Launch) -> Iterator[ProvenCause]:
                 f"has elements, {elements:,}, and the product is right with {blocks}",
                 own(f"launch ceil(M * N / {threads}) blocks"), relaunched=of_elements,
             )  # fmt: skip
+
+
+def _of_own_grid(case: Case, launch: Launch) -> Iterator[ProvenCause]:
+    """Yield the program's own grid, rounded up, if it is rounded down."""
+    gx, gy, _ = launch.grid
+    names = case.variant.names(case.problem.element, *launch.shape.extents)
+    extents = case.variant.method.grid[:2]
+    down = [each for each in extents if re.search(r"[MN] // ", each.text) and each.rounds_down(names)]
+    if down:
+
+        def rounded(given: Launch) -> Launch:
+            names = case.variant.names(case.problem.element, *given.shape.extents)
+            up = (*(extent.rounded_up().whole(names) for extent in case.variant.method.grid), 1, 1)
+            return dataclasses.replace(given, grid=(up[0], up[1], given.grid[2]))
+
+        x, y, _ = rounded(launch).grid
+        yield ProvenCause(
+            f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, the product is right with "
+            f"{x} x {y}",
+            case.variant.rounded_up(down), relaunched=rounded,
+        )  # fmt: skip
 
 
 def _grids_of_whole_sizes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
@@ -830,13 +924,14 @@ def _covering_grids(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             )  # fmt: skip
 
 
-def _without_any_check(case: Case) -> ProvenCause | None:
+def _without_any_check(case: Case, *, ends_early: bool = False) -> ProvenCause | None:
     """Return the mistake of a grid that is rounded down, of a kernel that is only right at multiples.
 
     With more blocks, threads access A, B and C out of bounds: the cure needs a bounds check too.
 
     Args:
         case: a case at sizes that are no multiples; at multiples the kernel is right and has no fault.
+        ends_early: the sums are known to end too early, so that no element has to be right.
     """
     launch = case.launch
     assert launch is not None  # noqa: S101 - `_may_try` looked at it
@@ -844,7 +939,7 @@ def _without_any_check(case: Case) -> ProvenCause | None:
     grid = -(-launch.shape.n // bx), -(-launch.shape.m // by)
     floor = launch.shape.n // bx, launch.shape.m // by
     with _Trials(case) as trials:
-        is_rest_right = trials.is_right(within=(by * floor[1], bx * floor[0]))
+        is_rest_right = ends_early or trials.is_right(within=(by * floor[1], bx * floor[0]))
     if launch.grid[:2] != floor or floor == grid:
         return None
     covering = dataclasses.replace(launch, grid=(*grid, launch.grid[2]))
@@ -1218,34 +1313,43 @@ def _kept_value(case: Case) -> ProvenCause | None:
 
 
 def _of_text(
-    case: Case, is_tried: Callable[[KernelChange], bool] = lambda change: True
+    case: Case,
+    is_tried: Callable[[KernelChange], bool] = lambda change: True,
+    edge: int = 1,
+    first: ProvenCause | None = None,
 ) -> ProvenCause | None:
     """Compile the kernel with all changes, and return the first that gives the right product.
 
     If the kernel checks its bounds, the first that is also right at sizes that are no multiples comes before
     one that is right at multiples only: a change of an index may leave a condition behind that belongs to it.
+
+    Args:
+        edge: extents of the case that are multiples of this number are so at the other sizes that are tried.
+        first: a mistake of the case, which is mended before.
     """
-    source, all_changes, only_at_multiples = case.program, _changes_of(case), None
+    mended = case if first is None else first.applied(case)
+    source, all_changes, only_at_multiples = mended.program, _changes_of(mended), None
     checks_bounds, end = any(change.is_condition for change in all_changes), math.inf
     changes = list(filter(is_tried, all_changes))
     for tried, changed in _compiled_together(source, changes, _end_of_search()):
-        with _Trials(case) as trials:
+        with _Trials(mended) as trials:
             is_by_luck = trials.is_right(None, changed, 0)  # without a change, as its memory lies elsewhere
             longest_s = max(SHORT_LAUNCH_S * _load(), MOST_SLOWER * trials.took_s)
-            is_by_luck, unclean = is_by_luck and not is_right(case), 0
+            is_by_luck, unclean = is_by_luck and not is_right(mended), 0
             for number, change in enumerate(tried, 1):
                 if time.monotonic() > end or (is_by_luck and unclean == MOST_UNCLEAN):
                     return only_at_multiples
                 file = "" if change.file == source.method.path.name else change.file
                 cause = ProvenCause(
-                    change.mistake, change.cure, change.array, file, change.line, (change, source.text)
-                )
+                    change.mistake, change.cure, change.array, file, change.line, (change, source.text),
+                    first=first,
+                )  # fmt: skip
                 makes_right = trials.is_right(None, changed, number) and trials.took_s <= longest_s
                 is_clean = makes_right and _is_clean(cause, case)
                 unclean += makes_right and not is_clean
-                if not (is_clean and _is_right_at_other_sizes(cause, case)):
+                if not (is_clean and _is_right_at_other_sizes(cause, case, edge)):
                     continue
-                is_right_at_all = _is_right_at(cause, case, _no_multiples(case))
+                is_right_at_all = _is_right_at(cause, case, _like(_no_multiples(case), case, edge))
                 if not is_right_at_all and (change.is_condition or only_at_multiples is not None):
                     continue
                 others = [
@@ -1281,13 +1385,14 @@ def _sizes_in_file(case: Case) -> list[str]:
     return [*constants, *map(str, {*fixed_extents(case.variant).values()})]
 
 
-def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
+def _without_last_tile(ragged: Case, edge: int, *, is_known: bool = False) -> ProvenCause | None:
     """Return a number of tiles, or a part of K, that is rounded down, of a kernel that checks other bounds.
 
     Rounded up, it would access A and B beyond K: the cure needs a check too.
 
     Args:
         edge: the kernel is right if K is a multiple of this number, as it is at other sizes.
+        is_known: this is known of a kernel for square matrices.
     """
     launch, method = ragged.launch, ragged.variant.method
     assert launch is not None  # noqa: S101 - `_may_try` looked at it
@@ -1302,15 +1407,8 @@ def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
         dataclasses.replace(cause, file=file, line=line, relaunched=_same_launch)
         for cause in _rounded_up(ragged, launch)
     ]  # fmt: skip
-    m, n, k = ragged.problem.shape.extents
-    whole = _planned_at(ragged, Shape(m, n, -(-k // edge) * edge))
-    if len(rounded) != 1 or whole is None or whole.launch is None:
+    if len(rounded) != 1 or not (is_known or _is_right_at_whole_k(ragged, edge)):
         return None
-    try:
-        if whole.launch.shape != whole.problem.shape or not is_right(whole):
-            return None
-    finally:
-        whole.problem.release()
     (cause,), beyond = rounded, "load or add 0 beyond the end of K"
     source = ragged.program
     vectors = [vector_of_quotient(source.text, source.entry, change) for change in changes]
@@ -1325,6 +1423,18 @@ def _without_last_tile(ragged: Case, edge: int) -> ProvenCause | None:
     return dataclasses.replace(
         cause, mistake=f"{cause.mistake} (and {beyond})", cure=f"{cause.cure}, and {beyond}", multiple=edge
     )
+
+
+def _is_right_at_whole_k(ragged: Case, edge: int) -> bool:
+    """Return whether a product is right with K rounded up to a multiple of a number."""
+    m, n, k = ragged.problem.shape.extents
+    whole = _planned_at(ragged, Shape(m, n, -(-k // edge) * edge))
+    if whole is None or whole.launch is None:
+        return False
+    try:
+        return whole.launch.shape == whole.problem.shape and is_right(whole)
+    finally:
+        whole.problem.release()
 
 
 def _of_declarations(case: Case, changes: Iterable[KernelChange]) -> ProvenCause | None:
@@ -1385,12 +1495,15 @@ def _is_clean(cause: ProvenCause, case: Case) -> bool:
         return False
 
 
-def _is_right_at_other_sizes(cause: ProvenCause, case: Case) -> bool:
+def _is_right_at_other_sizes(cause: ProvenCause, case: Case, edge: int = 1) -> bool:
     """Return whether the product is also right at other sizes; True if it cannot be launched so.
 
     At one shape, a wrong condition may hold by chance, such as `row < K / 2` for each of M = K / 2 rows: M
     and K are swapped. A constant may be the row length by chance, and a sum over a block's threads may be
     right while K is smaller than the block: K is made larger.
+
+    Args:
+        edge: as for `_of_text`.
     """
     assert case.launch is not None  # noqa: S101 - the case was launched before
     m, n, k = case.problem.shape.extents
@@ -1399,7 +1512,13 @@ def _is_right_at_other_sizes(cause: ProvenCause, case: Case) -> bool:
     deeper = (Shape(m, n, times * k), Shape(m, n, 2 * k), Shape(2 * m, 2 * n, 2 * k))
     small = (shape for shape in deeper if math.prod(shape.extents) <= MOST_WORK)
     shapes += itertools.islice(filter(functools.partial(_has_launch, case), small), 1)
-    return all(_is_right_at(cause, case, shape) for shape in shapes)
+    return all(_is_right_at(cause, case, _like(shape, case, edge)) for shape in shapes)
+
+
+def _like(shape: Shape, case: Case, edge: int) -> Shape:
+    """Return a shape whose extents are multiples of a number, rounded up, where those of a case are."""
+    pairs = zip(shape.extents, case.problem.shape.extents, strict=True)
+    return Shape(*(extent if own % edge else -(-extent // edge) * edge for extent, own in pairs))
 
 
 def _no_multiples(case: Case) -> Shape:

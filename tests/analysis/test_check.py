@@ -98,13 +98,16 @@ def test_a_c_of_which_only_the_diagonal_is_set_to_zero_is_found(checked: Checked
 def test_races_without_barriers_are_found(checked: Checked) -> None:
     result = checked("no_barriers", "33x20x40")
     read = line_of(result, "sum += subA")
-    (race,) = (f for f in result.errors if f.kind == "race")  # one barrier ends the races of both arrays
+    race, next_step = result.errors  # one barrier ends the races of both arrays
     assert (race.array, race.line) == ("subA", read) and "the same holds for subB" in race.message
     assert race.other_line == line_of(result, "subA[ty][tx] =")
     assert {at.op for at in race.threads} == {"load", "store"}
     assert race.threads[0].thread != race.threads[1].thread
     last_write = line_of(result, "subB[ty][tx] =")
     assert f"between line {last_write}, which writes, and line {read}, which reads" in race.cure
+    first_write = line_of(result, "subA[ty][tx] =")
+    assert f"put __syncthreads() after line {read}, inside the loop" in next_step.cure
+    assert f"before line {first_write} writes again" in next_step.cure
 
 
 def test_a_missing_first_barrier_is_found(checked: Checked) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cudamm.analysis.trace import DEFAULT_BLOCKS, Cases, Settings, TraceResult, trace
 from cudamm.compile.listing import sass
+from cudamm.compile.nvcc_compiler import compiled_as
 from cudamm.compile.program import program
 from cudamm.errors import NoDeviceError, UsageError
 from cudamm.execution.prepare import Progress
@@ -50,7 +51,7 @@ def kernel_figures(
         timeout_s: time limit in seconds for a block of threads.
         blocks: number of blocks to trace; None: all blocks.
     """
-    settings = Settings(blocks=blocks, arch=architecture.name, timeout_s=timeout_s)
+    settings = Settings(blocks=blocks, arch=compiled_as(architecture.name), timeout_s=timeout_s)
     traced: Sequence[TraceResult | None] = [None] * len(cases)
     occupancy: Sequence[OccupancyResult | None] = [None] * len(cases)
     why_not_traced = why_no_occupancy = ""
@@ -77,5 +78,5 @@ def instruction_counts(variant: Variant, problem: Problem, arch: str, fmad: bool
         KernelError: the kernel does not compile.
         NoDeviceError: there is no nvcc or no nvdisasm, or one of them does not support the architecture.
     """
-    listing = sass(program(variant, problem.element, fmad), arch)
+    listing = sass(program(variant, problem.element, fmad), compiled_as(arch))
     return Counter(line.opcode.partition(".")[0] for line in listing.lines if line.opcode)

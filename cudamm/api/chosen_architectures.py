@@ -62,26 +62,23 @@ def _that_compile(architectures: Sequence[Architecture]) -> tuple[list[Architect
     Raises:
         NoDeviceError: there is no nvcc, or it compiles for none of them.
     """
-    from cudamm.compile.nvcc_compiler import check_architecture
+    from cudamm.compile.nvcc_compiler import check_architecture, compiled_as, remark_on_estimate
 
     refused: dict[Architecture, str] = {}
     for architecture in architectures:
         try:
-            check_architecture(architecture.name)
+            check_architecture(compiled_as(architecture.name))
         except NoDeviceError as error:
             refused[architecture] = str(error)
     advice = "--threads, --registers and --shared need no compiler"
     left = [architecture for architecture in architectures if architecture not in refused]
     if not left:
         architecture, reason = next(iter(refused.items()))
-        if "cannot compile" in reason:  # there is an nvcc
-            advice += (
-                "; the registers are those that an older CUDA toolkit reports or, as an estimate, those for "
-                "sm_80, which has as many registers for each thread of an SM as the GPUs before sm_75"
-            )
         raise NoDeviceError(f"{architecture}: {reason}; {advice}")
     others = ", ".join(map(str, refused))
-    return left, f"left out: {others}, for which nvcc cannot compile; {advice}" if others else ""
+    remarks = [f"left out: {others}, for which nvcc cannot compile; {advice}"] if others else []
+    remarks += filter(None, (remark_on_estimate(architecture.name) for architecture in left))
+    return left, "; ".join(remarks)
 
 
 def _can_compile(architecture: Architecture) -> bool:

@@ -252,6 +252,33 @@ def nvcc() -> _Nvcc:
     return _Nvcc(path, version, tuple(dict.fromkeys(architectures)))
 
 
+STAND_IN = "sm_80"
+"""Architecture whose registers are taken for those of a GPU that is older than nvcc compiles for.
+
+It has as many registers for each thread of an SM, 65,536 for 2048, as the GPUs before sm_75.
+"""
+
+
+def compiled_as(arch: str) -> str:
+    """Return the architecture to compile for if nothing is run: for a GPU older than nvcc knows, another."""
+    try:
+        known = nvcc().architectures
+    except NoDeviceError:
+        return arch
+    is_older = int(arch.removeprefix("sm_").rstrip("af")) < int(known[0].removeprefix("sm_"))
+    return STAND_IN if is_older and STAND_IN in known else arch
+
+
+def remark_on_estimate(arch: str) -> str:
+    """Return a remark on registers that were compiled for another architecture; empty if they were not."""
+    if (used := compiled_as(arch)) == arch:
+        return ""
+    return (
+        f"registers are an estimate: nvcc {_dotted(nvcc().release)} cannot compile for {arch}, and they are "
+        f"those for {used}, which has as many registers for each thread of an SM"
+    )
+
+
 def check_architecture(arch: str) -> None:
     """Raise NoDeviceError, listing the possible architectures, if this nvcc cannot compile for `arch`."""
     compiler = nvcc()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cudamm.compile.compile_all import compile_all
-from cudamm.compile.nvcc_compiler import ReportedCubin, compile_for_gpu
+from cudamm.compile.nvcc_compiler import ReportedCubin, compile_for_gpu, compiled_as
 from cudamm.compile.program import Program, program
 from cudamm.compile.resources import Resources
 from cudamm.errors import KernelError, UsageError
@@ -121,7 +121,7 @@ def compile_for_all(
             done += 1
             progress(f"compiling {method} for {name}", done, total)
 
-        compile_program = functools.partial(compile_for_gpu, arch=architecture.name)
+        compile_program = functools.partial(compile_for_gpu, arch=compiled_as(architecture.name))
         compiled[architecture] = compile_all(programs, compile_program, report)
     check_user_kernels([outcome for outcomes in compiled.values() for outcome in outcomes.items()])
     return compiled
@@ -145,6 +145,7 @@ def results_of(
     carveout_percent: int | None,
 ) -> list[OccupancyResult]:
     """Return a result for each planned case; `compiled` contains the programs that were compiled."""
+    compiled_for = compiled_as(architecture.name)
     rows: list[tuple[int, int, int, int, int]] = []
     other_fields: list[Mapping[str, Any]] = []
     for case in planned:
@@ -171,6 +172,7 @@ def results_of(
                 **dataclasses.asdict(case.problem.shape),
                 "resources": resources,
                 "dynamic_shared_bytes": dynamic,
+                "compiled_for": compiled_for if compiled_for != architecture.name else None,
                 "reason": reason,
             }
         )

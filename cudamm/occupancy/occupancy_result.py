@@ -37,6 +37,8 @@ class OccupancyResult(NamedTuple):
         reason: why the configuration cannot run; empty if it can.
         resources: the resources that the compiler reported for the kernel; None for bare numbers.
         dynamic_shared_bytes: dynamic shared memory of the kernel's launch; None for bare numbers.
+        compiled_for: the architecture whose registers are taken as an estimate, for one that nvcc does not
+            know; else None.
         grid_blocks: number of blocks of the whole launch; None if there is no launch.
         waves: grid_blocks over the number of blocks that are active on the device at the same time.
         suggestion: the best block size; None if it was not asked for.
@@ -72,6 +74,7 @@ class OccupancyResult(NamedTuple):
     n: int | None = None
     k: int | None = None
     dynamic_shared_bytes: int | None = None
+    compiled_for: str | None = None
     grid_blocks: int | None = None
     waves: float | None = None
     suggestion: Suggestion | None = None
@@ -114,7 +117,7 @@ class OccupancyResult(NamedTuple):
 
 _REQUIRED_FIELDS: tuple[str, ...] = OccupancyResult._fields[: OccupancyResult._fields.index("resources")]
 _COMPILER_FIELDS = ("registers_per_thread", "barriers", "allocated_registers_per_block")
-_OPTIONAL_FIELDS = ("m", "n", "k", "dynamic_shared_bytes", "grid_blocks", "waves")
+_OPTIONAL_FIELDS = ("m", "n", "k", "dynamic_shared_bytes", "compiled_for", "grid_blocks", "waves")
 
 
 @dataclass(frozen=True)

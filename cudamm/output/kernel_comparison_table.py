@@ -11,6 +11,7 @@ from rich.table import Table
 
 from cudamm.analysis.kernel_comparison import ComparedFigure, KernelComparison
 from cudamm.benchmark.result import Result
+from cudamm.compile.nvcc_compiler import compiled_as, remark_on_estimate
 from cudamm.output.console import print_fitting
 from cudamm.output.failed_rows import print_failed
 from cudamm.output.number_format import parameters, percent, significant
@@ -44,7 +45,12 @@ def notes(comparison: KernelComparison) -> list[str]:
     ]
     of_code = [kernel.figures.occupancy for kernel in (comparison.old, comparison.new)]
     if any(of is not None and of.is_known for of in of_code):
-        found.append(f"registers, occupancy and instructions: code for {comparison.architecture}")
+        arch = comparison.architecture.name
+        found.append(
+            f"registers, occupancy and instructions: code for {comparison.architecture}"
+            if compiled_as(arch) == arch
+            else f"{remark_on_estimate(arch)}; so are the instructions"
+        )
     if any(of.padded for of in traced):
         found.append(
             "the matrices are padded with zeros; accesses to the padding count, its operations do not"

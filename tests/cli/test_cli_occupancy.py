@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import importlib
 import json
+import platform
 import re
 import subprocess
 
@@ -123,6 +124,7 @@ def test_the_record_and_the_printed_sheet_agree(run):
 
 
 def test_bare_numbers_need_no_compiler_and_no_process(run, monkeypatch):
+    platform.platform()  # Python asks `uname` once for each process
     monkeypatch.setattr(nvcc_compiler, "nvcc", raise_no_device)
     monkeypatch.setattr(subprocess, "Popen", None)
     monkeypatch.setenv("CUDAMM_CACHE", "/proc/nowhere")
@@ -309,12 +311,22 @@ def test_architectures_are_limited_to_those_that_nvcc_supports(run, monkeypatch,
         assert re.fullmatch(r"cudamm: no GPU here, so results are for sm_80 \(A100.*\n", ended.stderr)
     rows = run("occupancy --arch sm_90 --arch all --arch 9.0 -m tiled --block 32 --json -").records
     assert [row["arch"] for row in rows] == ["sm_90", "sm_80"]
-    run("occupancy --arch sm_70 -m tiled").refused(3, "for sm_70, only for sm_80, sm_90", "--threads")
-    run("occupancy --gpu v100,p100 -m tiled").refused(3, "sm_70 (Tesla V100, 80 SMs): nvcc", "only for sm_80")
-    ended = run("occupancy --gpu v100,a100 -m tiled --block 32")
+    run("occupancy --arch sm_100 -m tiled").refused(3, "for sm_100, only for sm_80, sm_90", "--threads")
+    ended = run("occupancy --gpu b200,a100 -m tiled --block 32")
     assert ended.status == 0 and "Occupancy on sm_80 (A100" in ended.stdout
-    assert "left out: sm_70 (Tesla V100, 80 SMs), for which nvcc cannot compile" in ended.stderr
-    assert run("occupancy --arch sm_70 --threads 64").status == 0
+    assert re.search(r"left out: sm_100 \(B200.*\), for which nvcc cannot compile", ended.stderr)
+
+
+@pytest.mark.slow
+def test_a_gpu_before_those_that_nvcc_supports_has_an_estimate_of_registers(run, needs_nvcc):
+    ended = run("occupancy --gpu v100,a100 -m tiled --block 32 --json -")
+    v100, a100 = ended.records
+    assert (v100["arch"], v100["compiled_for"]) == ("sm_70", "sm_80") and "compiled_for" not in a100
+    assert v100["registers_per_thread"] == a100["registers_per_thread"]
+    assert v100["reserved_shared_bytes_per_block"] == 0 < a100["reserved_shared_bytes_per_block"]
+    assert re.search(
+        r"registers are an estimate: nvcc \d.* cannot compile for sm_70.*for sm_80", ended.stderr
+    )
 
 
 def test_a_gpu_that_cannot_be_used_is_reported(run, monkeypatch):

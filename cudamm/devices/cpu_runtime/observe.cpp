@@ -83,10 +83,13 @@ struct Site {
 // Up to 16 bytes of shared memory for each thread of a warp, and the elements of them that one site accessed.
 struct Chunk {
     unsigned mask;      // threads
-    unsigned elements;  // bits 0 to 3: elements of the chunk; bit 4: single elements that cannot be merged
+    // Bits 0 to 3: elements of a chunk of up to 16 bytes; bit 4: single elements that cannot be merged; bits 5 and 6:
+    // elements of a chunk of 8 bytes, of threads that begin in different halves of 16 bytes.
+    unsigned elements;
     int offset[lanes];  // offset of the chunk, or of the single element
     unsigned wavefronts, ideal;
     unsigned requests() const { return __builtin_popcount(elements); }
+    static unsigned kind(unsigned elements) { return elements >> 5 ? 2 : elements >> 4; }
 };
 
 // The accesses of 2, 4 or 8 bytes of a warp to shared memory at one site between two barriers.
@@ -615,7 +618,7 @@ void Recorder::count_chunk(Site& site, const Chunk& chunk) {
         for (unsigned m = chunk.mask; m; m &= m - 1) offset[__builtin_ctz(m)] = chunk.offset[__builtin_ctz(m)] + from;
         return passes(offset, chunk.mask, bytes);
     };
-    const unsigned first = chunk.elements & 3, second = chunk.elements >> 2 & 3;
+    const unsigned first = (chunk.elements | chunk.elements >> 5) & 3, second = chunk.elements >> 2 & 3;
     unsigned requests = 0, wavefronts = 0, ideal = 0;  // in pairs
     if (site.size != 4 || (first != 3 && second != 3)) {
         requests = chunk.requests(), wavefronts = chunk.wavefronts, ideal = chunk.ideal;
@@ -654,18 +657,26 @@ void Recorder::count_open_requests() {
 // register; an element that is written again is stored again.
 void Recorder::add_to_chunk(unsigned warp, Site& site, unsigned mask, const long long* offset, const Passes& p) {
     Chunks& open = chunks[site.op][{warp, site.pc}];
-    const long long last = site.wide_bytes() - 1, in_chunk = offset[__builtin_ctz(mask)] & last;
-    bool together = in_chunk % site.size == 0;
-    for (unsigned m = mask; m && together; m &= m - 1) together = (offset[__builtin_ctz(m)] & last) == in_chunk;
-    const long long from = together ? in_chunk : 0;
-    unsigned long long key = mask * 2ull + together;
+    const long long at = offset[__builtin_ctz(mask)];
+    const auto are_together = [&](long long bytes) {  // all threads access one place in chunks of so many bytes
+        bool together = at % site.size == 0;
+        for (unsigned m = mask; m && together; m &= m - 1) together = (offset[__builtin_ctz(m)] - at) % bytes == 0;
+        return together;
+    };
+    unsigned element = 1u << 4;
+    long long from = 0;
+    if (are_together(site.wide_bytes())) {
+        from = at & (site.wide_bytes() - 1), element = 1u << from / site.size;
+    } else if (site.size == 4 && are_together(8)) {  // such as rows of 18 elements
+        from = at & 7, element = 1u << 5 << from / site.size;
+    }
+    unsigned long long key = mask * 4ull + Chunk::kind(element);
     for (unsigned m = mask; m; m &= m - 1) {
         key = (key ^ (unsigned long long)(offset[__builtin_ctz(m)] - from)) * 0x9e3779b97f4a7c15ull;
         key ^= key >> 29;
     }
-    const unsigned element = together ? 1u << in_chunk / site.size : 1u << 4;
     const auto matches = [&](const Chunk& found) {
-        bool same = found.mask == mask && (found.elements == 1u << 4) == !together;
+        bool same = found.mask == mask && Chunk::kind(found.elements) == Chunk::kind(element);
         for (unsigned m = mask; m && same; m &= m - 1)
             same = found.offset[__builtin_ctz(m)] == offset[__builtin_ctz(m)] - from;
         return same;

@@ -10,6 +10,7 @@ from cudamm.analysis.check import CheckResult
 from cudamm.analysis.kernel_figures import KernelFigures
 from cudamm.analysis.mistakes import Mistake
 from cudamm.analysis.trace import TraceResult, pattern
+from cudamm.compile.nvcc_compiler import remark_on_estimate
 from cudamm.devices.observation import Access
 from cudamm.kernels.variant import Variant
 from cudamm.output.number_format import count, percent
@@ -112,11 +113,17 @@ def kernel_page(
         notes=notes([traced]) if traced is not None and is_traced else [],
         why_not_traced=f"The accesses are not known: {why_not_traced}." if not is_traced else "",
         occupancy=[figures.occupancy] if figures.occupancy is not None else [],
-        why_no_occupancy=f"The occupancy is not known: {figures.why_no_occupancy}."
-        if figures.occupancy is None
-        else "",
+        occupancy_remark=_of_occupancy(figures),
         document=document,
     )
+
+
+def _of_occupancy(figures: KernelFigures) -> str:
+    """Return why the occupancy is not known, or that its registers are an estimate; empty for neither."""
+    if figures.occupancy is None:
+        return f"The occupancy is not known: {figures.why_no_occupancy}."
+    remark = remark_on_estimate(figures.occupancy.arch)
+    return f"The {remark}." if remark else ""
 
 
 def source_lines(variant: Variant, checked: CheckResult, traced: TraceResult | None) -> list[SourceLine]:

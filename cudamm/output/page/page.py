@@ -40,7 +40,7 @@ def page(
     view: ResultsView,
     kernels: Sequence[Kernel],
     occupancy: Sequence[OccupancyResult],
-    why_no_occupancy: str,
+    occupancy_remark: str,
 ) -> str:
     """Return the whole page, as text in UTF-8.
 
@@ -49,7 +49,7 @@ def page(
         view: its rows.
         kernels: the kernels whose sources are shown.
         occupancy: the occupancy of each variant for which it is known.
-        why_no_occupancy: a sentence to show instead of the occupancy.
+        occupancy_remark: a sentence about the occupancy, or why it is not known.
     """
     shown = view.shortened()
     charts = page_charts(view)
@@ -62,7 +62,7 @@ def page(
     sections = {"summary": "Summary", "results": "Results"}
     sections |= {"charts": "Charts"} if charts else {}
     sections |= {"kernels": "Kernels"}
-    sections |= {"occupancy": "Occupancy"} if occupancy or why_no_occupancy else {}
+    sections |= {"occupancy": "Occupancy"} if occupancy or occupancy_remark else {}
     sections |= {"samples": "Samples", "environment": ENVIRONMENT}
     return rendered(
         f"Matrix multiplication on {view.device}",
@@ -75,7 +75,7 @@ def page(
         charts=charts,
         sources=method_sources(kernels),
         occupancy=occupancy,
-        why_no_occupancy=why_no_occupancy,
+        occupancy_remark=occupancy_remark,
         document=saved.document,
         style=markupsafe.Markup(style),  # noqa: S704 - files of this package, allowed by their hashes
         script=markupsafe.Markup(script),  # noqa: S704

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from cudamm.source.parsed_source import all_of, declared_name, parsed, parsed_expression, text_of
+from cudamm.source.parsed_source import all_of, declared_name, is_inside, parsed, parsed_expression, text_of
 from cudamm.source.preprocessed import preprocessed
 
 
@@ -371,6 +371,41 @@ def is_getter(node: Node) -> bool:
     is_method = function is not None and function.type == "field_expression" and given is not None
     is_of_tensor = re.search(r"\.\s*size\s*\(\s*-?\d\s*\)$", text_of(node)) is not None
     return is_method and given is not None and (is_of_tensor or not given.named_child_count)
+
+
+HANDLE_BYTES = {"pointer": 8, "vector": 24}
+"""Size of a variable that only leads to its elements, by its kind."""
+
+
+def kind_of_handle(file: SourceFile, function: Function | None, name: str) -> str:
+    """Return `pointer` or `vector` for a variable whose own size is not that of its elements; else nothing.
+
+    An array that is a parameter is a pointer.
+    """
+    is_local = function is not None and name in function.types
+    inside = [each.node for each in file.functions]
+    tree = function.node if function is not None and is_local else file.tree
+    for declaration in all_of(tree, "declaration", "parameter_declaration"):
+        if not is_local and any(is_inside(declaration, body) for body in inside):
+            continue
+        declarators = declaration.children_by_field_name("declarator")
+        declarator = next((each for each in declarators if declared_name(each) == name), None)
+        if declarator is None:
+            continue
+        value = None
+        if declarator.type == "init_declarator":
+            value = declarator.child_by_field_name("value")
+            declarator = declarator.child_by_field_name("declarator") or declarator
+        c_type = text_of(declaration.child_by_field_name("type"))
+        is_itself = declarator.type in ("identifier", "function_declarator")  # the parser's for `v(n * n)`
+        if is_itself and re.match(r"(std\s*::\s*)?vector\s*<", c_type):
+            return "vector"
+        is_new = c_type == "auto" and value is not None and value.type == "new_expression"
+        inner = declarator.child_by_field_name("declarator")
+        is_parameter = declaration.type == "parameter_declaration" and declarator.type == "array_declarator"
+        is_pointer = declarator.type == "pointer_declarator" and inner and inner.type == "identifier"
+        return "pointer" if is_pointer or is_parameter or is_new else ""
+    return ""
 
 
 def without_casts(node: Node) -> Node:

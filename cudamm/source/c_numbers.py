@@ -16,11 +16,13 @@ from fractions import Fraction
 from tree_sitter import Node
 
 from cudamm.source.c_definitions import (
+    HANDLE_BYTES,
     Function,
     SourceFile,
     flat_name,
     function_of_node,
     is_getter,
+    kind_of_handle,
     scope_of,
     source_file,
     without_casts,
@@ -167,6 +169,9 @@ class Translation:
                 array = self._size_of_array(node.child_by_field_name("value"))
                 if array is not None:
                     return array
+                name = text_of(node.child_by_field_name("value")).strip("() ")
+                if self.has_bytes and (kind := kind_of_handle(self.file, self.function, name)):
+                    return Number(str(HANDLE_BYTES[kind]))
                 known = str(size_of_type(text_of(node)) or "") if self.has_bytes else "sizeof(element)"
                 return Number(known) if known else None
         return None

@@ -111,6 +111,8 @@ class LaunchRoles:
         counted_products: the number of products if the launch says it as a number; empty if it does not.
         literal_sizes: names for the sizes that the launch passes as numbers, by the kernel's parameter.
         scratch: the pointers beside A, B and C, to which the kernel only writes.
+        addend: the C that the kernel only reads, of D = alpha A B + beta C; D is C then, and both are passed
+            the same memory. Empty if there is none.
         divisors: the 4 of `K / 4`, by the kernel's parameter that is a size divided by it.
         parts: the same by the host function's name, if its callers divide the size.
         swapped: what is passed for two matrices, in the wrong order; empty if all are in the right one.
@@ -135,6 +137,7 @@ class LaunchRoles:
         self.counted_products = ""
         self.literal_sizes: dict[str, str] = {}
         self.scratch: frozenset[str] = frozenset()
+        self.addend = ""
         self.divisors: dict[str, str] = {}
         self.parts: dict[str, str] = {}
         self.swapped: tuple[str, ...] = ()  # two names
@@ -320,6 +323,9 @@ class LaunchRoles:
         passed = [first_name(self.passed(p.name)) for p in matrices]
         if len(matrices) > 3:
             self.scratch = self._find_scratch(matrices)
+            self.addend = self._find_addend([p.name for p in matrices])
+            if self.addend:
+                return
             matrices = [p for p in matrices if p.name not in self.scratch]
             passed = [first_name(self.passed(p.name)) for p in matrices]
         written = [p.name for p in matrices if p.is_pointer and self.raw_uses[p.name].is_written]
@@ -369,6 +375,17 @@ class LaunchRoles:
             f"with numpy.save, and name the file in --args, as in '{arguments}', together with --threads and "
             "--grid"
         )
+
+    def _find_addend(self, names: Sequence[str]) -> str:
+        """Return the C that the kernel only reads, if it writes one other matrix; empty if there is none."""
+        letters = self._three_letters(names, [*self.scratch])
+        c = next((name for name, letter in letters.items() if letter == "C"), "")
+        if len(self.scratch) != 1 or c in self.scratch or self.raw_uses[c].is_written:
+            return ""
+        (output,) = self.scratch
+        del letters[c]
+        self.letters, self.scratch = letters | {output: "C"}, frozenset()
+        return c
 
     def _three_letters(self, names: Sequence[str], written: Sequence[str]) -> dict[str, str]:
         """Return which of more than three pointers are A, B and C; nothing if it is not known.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,14 @@ from cudamm.source.around_launch import (
     is_from_elsewhere,
     required_multiples,
 )
-from cudamm.source.c_definitions import Function, SourceFile, flat_name, source_file
+from cudamm.source.c_definitions import (
+    HANDLE_BYTES,
+    Function,
+    SourceFile,
+    flat_name,
+    kind_of_handle,
+    source_file,
+)
 from cudamm.source.c_numbers import BYTES, Number, Translation, constant_values, constants, renamed
 from cudamm.source.c_text import LAUNCHER
 from cudamm.source.expression import MOST_THREADS, MULTIPROCESSORS, SCRATCH, evaluated, parse, split_at_commas
@@ -76,6 +84,9 @@ _OF_GRID = re.compile(r"^(?!\w*thread)\w*(?:grid|blocks)\w*$", re.IGNORECASE)
 
 _SHAPES = ((256, 512, 1024), (1024, 256, 512), (512, 1024, 256))
 """M, N and K at which a number of bytes is compared with those of C."""
+
+LARGEST_INT = 2**31 - 1
+"""Largest value of an int of CUDA."""
 
 _ELEMENTS = ("float", "double", "int")
 
@@ -868,8 +879,23 @@ class _Launch:
                 c_type = self._pointed_to_by_member(c_type)
             pointer, of_element = first_name(self.found.passed(parameter)), BYTES.get(c_type, 0)
             for call, verb, size, passed in self._sized_calls(pointer, letter) if of_element else ():
-                shares = self._shares_of(letter, passed, of_element)
                 here = f"the call {' '.join(text_of(call).split())} {verb}"
+                names = self._size_names()
+                rows, columns = (names.get(role, role) for role in DIMENSIONS[letter])
+                whole_bytes = f"pass {rows} * {columns} * sizeof({c_type}), the number of bytes"
+                if handle := self._size_of_handle(size):
+                    self.sized_by = call
+                    return f"{here} {handle}; {whole_bytes}"
+                shares = self._shares_of(letter, passed, of_element)
+                own = dict(zip(ROLES, self._program_size() or (0, 0, 0), strict=True))
+                elements = math.prod(own[role] for role in DIMENSIONS[letter])
+                number = elements * of_element * (shares[-1] if shares else 0)
+                if number > LARGEST_INT and self.function.types.get(text_of(size)) == "int":
+                    self.sized_by = self.function.values.get(text_of(size), call)
+                    return (
+                        f"the {int(number):,} bytes of {pointer} do not fit into an int; let {text_of(size)} "
+                        "be a size_t"
+                    )
                 if verb == "allocates" and {*shares} == {Fraction(1, of_element)} and of_element > 1:
                     value = self.function.values.get(text_of(size))
                     if passed is size and value is not None:  # the variable may be used elsewhere too
@@ -893,11 +919,9 @@ class _Launch:
                 if share == 1:
                     whole.append((letter, verb))
                 else:
-                    names = self._size_names()
-                    rows, columns = (names.get(role, role) for role in DIMENSIONS[letter])
                     why = (
                         f"{here} {100 * float(share):.3g}% of {pointer}, which has {rows} x {columns} "
-                        f"elements; pass {rows} * {columns} * sizeof({c_type}), the number of bytes"
+                        f"elements; {whole_bytes}"
                     )
                     is_beyond = share > 1 and (letter, "allocates") in whole and verb == "copies"
                     short.append((call, why if 0 < share < 1 or is_beyond else ""))
@@ -906,8 +930,17 @@ class _Launch:
         self.sized_by, mistake = short[0]
         return mistake
 
+    def _size_of_handle(self, size: Node) -> str:
+        """Return `8 bytes, the size of the pointer d_A itself` for `sizeof(d_A)`; empty for other sizes."""
+        written = text_of(self.function.values.get(text_of(size), size))
+        named = re.fullmatch(r"sizeof\s*\(?\s*(\w+)\s*\)?", written)
+        kind = kind_of_handle(self.file, self.function, named[1]) if named else ""
+        return (
+            f"{HANDLE_BYTES[kind]} bytes, the size of the {kind} {named[1]} itself" if named and kind else ""
+        )
+
     def _wrong_copy(self) -> str:
-        """Return which cudaMemcpy of a matrix says the other direction than its pointers, with the cure.
+        """Return which cudaMemcpy of a matrix has a wrong pointer or the other direction, with the cure.
 
         Of the two pointers, the launching function has to allocate one on the GPU, or to get its address
         there, and not the other.
@@ -942,6 +975,15 @@ class _Launch:
                     "name is no address for the host; pass a pointer that cudaGetSymbolAddress sets"
                 )
             to_gpu, from_gpu = (first_name(node) in of_launch for node in (target, source))
+            for name in (text_of(node).removeprefix("&") for node in (target, source) if to_gpu or from_gpu):
+                kind = kind_of_handle(self.file, self.function, name)
+                if kind and f"&{name}" in (text_of(target), text_of(source)):
+                    self.sized_by = call
+                    elements = f"{name}.data()" if kind == "vector" else name
+                    return (
+                        f"the call {' '.join(text_of(call).split())} passes the address of the {kind} {name} "
+                        f"itself; pass {elements}, the address of its elements"
+                    )
             right = "cudaMemcpyHostToDevice" if to_gpu else "cudaMemcpyDeviceToHost"
             wrong = "cudaMemcpyDeviceToHost" if to_gpu else "cudaMemcpyHostToDevice"
             other = first_name(source if to_gpu else target)
@@ -1205,6 +1247,8 @@ class _Launch:
             return "{" + ", ".join(members) + "}"
         if letter:
             return letter
+        if parameter.name == self.found.addend:
+            return "C"
         if parameter.name in self.found.scratch:
             return SCRATCH
         if parameter.is_scale:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudamm.errors import KernelError, UsageError
-from cudamm.kernels.method import ELEMENT_TYPES
+from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES
 from cudamm.source.c_text import without_comments
 from cudamm.source.expression import MOST_THREADS
 
@@ -54,7 +54,13 @@ _USUAL_STEP = 32
 """Number of terms of a step of K, for kernels that do not say it."""
 
 AFFORDABLE_WORK = 2**25
-"""Largest number of multiplications of a size that nobody named; the processor takes a few seconds."""
+"""Largest number of multiplications of a size that nobody named; the processor takes about a second."""
+
+AFFORDABLE_OWN_WORK = 2**27
+"""The same for the size that a user's program has; the processor takes a few seconds."""
+
+_FEW_TERMS = 40
+"""Terms of each sum at a large size of a grid of plain numbers, which K does not change."""
 
 
 def usual_sizes(variants: Sequence[Variant]) -> tuple[str, ...]:
@@ -78,6 +84,8 @@ def usual_sizes(variants: Sequence[Variant]) -> tuple[str, ...]:
         size = variant.method.program_size
         if size is not None and is_affordable(variant, size):
             (empty if cannot_launch(variant, size) else own).append("x".join(map(str, size)))
+        elif size is not None and not any(extent.names & {*SIZE_NAMES} for extent in variant.method.grid):
+            chosen.append(f"{size[0]}x{size[1]}x{min(size[2], _FEW_TERMS)}")  # too few blocks show only there
     if are_users:
         chosen = _accepted(users, chosen)
     known = {*own, *empty}
@@ -85,8 +93,8 @@ def usual_sizes(variants: Sequence[Variant]) -> tuple[str, ...]:
 
 
 def is_affordable(variant: Variant, size: tuple[int, int, int]) -> bool:
-    """Return whether a size takes the processor only seconds; also if its launch fails before it begins."""
-    if math.prod(size) <= AFFORDABLE_WORK:
+    """Return whether a program's size takes seconds here; also if its launch fails before it begins."""
+    if math.prod(size) <= AFFORDABLE_OWN_WORK:
         return True
     m, n, k = size
     return max(m * k, k * n, m * n) <= AFFORDABLE_WORK and cannot_launch(variant, size)

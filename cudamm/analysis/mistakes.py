@@ -168,7 +168,8 @@ class Mistake:
     @property
     def _identity(self) -> tuple[object, ...]:
         """The fields that are equal when one mistake is seen at two sizes."""
-        return self.kind, self.array, self.barrier, *sorted((self.line, self.other_line))
+        barrier = self.barrier if self.kind == "race" else ""
+        return self.kind, self.array, barrier, *sorted((self.line, self.other_line))
 
 
 def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:

@@ -517,13 +517,13 @@ class LaunchRoles:
         if len(names.keys() - in_all) > 1:  # a number of products, such as `batch * M * N`
             self.batches = in_all
             names = {name: None for name in names if name not in in_all}
-        layers = {
-            passed[size]
-            for varying, size in self.body(passed).checks()
-            if varying and all(name.endswith("_z") for name in varying) and varying <= of_result
-        }
+        checks = [(varying, passed[size]) for varying, size in self.body(passed).checks() if varying]
+        of_plane = {size for varying, size in checks if not all(name.endswith("_z") for name in varying)}
+        layers = {size for varying, size in checks if varying <= of_result} - of_plane
+        if self._moves_with_layer:
+            layers |= {self._layers, self._layers_in(frozenset(names))} & names.keys()
         self.batches |= layers
-        names = {name: None for name in names if name not in layers}
+        names = {self._equal_members.get(name, name): None for name in names if name not in layers}
         in_kernel = {parameter: name for parameter, name in passed.items() if name in names}
         in_kernel |= {name: name for name in names if name in self.used_constants}
         self.in_kernel = in_kernel
@@ -978,9 +978,7 @@ class LaunchRoles:
 
     def _find_batches(self) -> None:
         """Take a number of layers of the grid that the caller chooses for a number of products."""
-        grid = self.statement.configuration[0] if self.statement.configuration else None
-        extents = self.translation.extents(grid) if grid else None
-        layers = extents[2].text if extents and len(extents) > 2 else ""
+        layers = self._layers
         known = self.roles.keys() | constants(self.file).keys()
         if layers.isidentifier() and layers not in known and not self.own_size(layers):
             self.batches = {*self.batches, layers}
@@ -990,23 +988,45 @@ class LaunchRoles:
             for _, size in allocations(self.file, self.function, first_name(self.passed(parameter)))
             if layers.isalnum() and re.search(rf"\b{layers}\b", text_of(size))
         }
-        if layers.isidentifier() and allocated == {"C"} and self._moves_with_layer() > 1:
-            self.batches = {*self.batches, layers}
-        elif layers.isidentifier() and allocated == {"C"}:
+        if layers.isidentifier() and allocated == {"C"} and not self._moves_with_layer:
             raise NoProduct(
                 f"{self.kernel.name} writes a partial matrix for each of “{layers}” blocks in z, "
                 f"which another kernel adds (to have its product verified, {_BY_ATOMICS})"
             )
         # `4 * M * K` may be the size of an array in bytes.
         is_in_index = any(name.endswith("_z") for name in self._varying_in_result())
-        if layers.isdigit() and layers != "1" and len(allocated) > 1 and is_in_index:
+        is_batch = is_in_index and (len(allocated) > 1 or self._moves_with_layer)
+        if layers.isdigit() and layers != "1" and is_batch:
             self.counted_products = layers
 
-    def _moves_with_layer(self) -> int:
-        """Return how many pointers of the kernel move by whole matrices with blockIdx.z."""
+    @functools.cached_property
+    def _layers(self) -> str:
+        """Return the extent of the grid in z; empty if there is none."""
+        return self._layers_in(self.translation.kept)
+
+    def _layers_in(self, kept: Collection[str]) -> str:
+        """Return the extent of the grid in z, in which some names are not replaced by their values."""
+        grid = self.statement.configuration[0] if self.statement.configuration else None
+        extents = replace(self.translation, kept=kept).extents(grid) if grid else None
+        return extents[2].text if extents and len(extents) > 2 else ""
+
+    @functools.cached_property
+    def _moves_with_layer(self) -> bool:
+        """Return whether C, and another matrix, are moved by whole matrices with blockIdx.z.
+
+        Such as by `z * N * N`, or by `z * stride` if the launch passes a product for it.
+        """
+        if not any(name.endswith("_z") for name in self._varying_in_result()):
+            return False
         code = text_of(self.kernel.node)
-        names = ["blockIdx\\.z", *re.findall(r"\b(\w+)\s*=\s*blockIdx\.z\s*[,;]", code)]
-        return len(re.findall(rf"\b(?:{'|'.join(names)})\s*\*\s*\(?\s*\w+\s*\*\s*\w+", code))
+        cast = r"(?:\(\s*(?:size_t|long|int|unsigned)[\w ]*\)\s*)?"
+        names = [r"blockIdx\s*\.\s*z", *re.findall(rf"\b(\w+)\s*=\s*{cast}blockIdx\s*\.\s*z\s*[,;]", code)]
+        layer = rf"{cast}\b(?:{'|'.join(names)})\b"
+        if re.search(rf"{layer}\s*\*\s*{cast}\(?\s*\w+\s*\*\s*\w+|\w+\s*\*\s*\w+\)?\s*\*\s*{layer}", code):
+            return True
+        strides = re.findall(rf"{layer}\s*\*\s*{cast}(\w+)", code)
+        strides += re.findall(rf"(\w+)\s*\*\s*{layer}", code)
+        return any("*" in text_of(self.passed(p.name)) for p in self.parameters if p.name in strides)
 
     @functools.cached_property
     def used_constants(self) -> frozenset[str]:
@@ -1194,6 +1214,56 @@ class LaunchRoles:
 
     def member_name(self, parameter: str, member: str) -> str:
         """Return the host code's name for a member: `m` after `d.m = m` and `Dims d = {m, n, k}`."""
+        name = self._own_member_name(parameter, member)
+        return self._equal_members.get(name, name)
+
+    @functools.cached_property
+    def _equal_members(self) -> dict[str, str]:
+        """Return the first of several members to which the launching function's only caller gives one size.
+
+        The function gets the matrices as structs. Those of C come first: its members say what they are.
+        """
+        names = sorted(self.letters, key=lambda name: "CAB".index(self.letters[name]))
+        sizes: dict[str, str] = {}
+        for parameter in (p for name in names for p in self.parameters if p.name == name):
+            for member in parameter.members:
+                own = "" if member.startswith("*") else self._own_member_name(parameter.name, member)
+                if size := self._size_at_caller(own, parameter.members):
+                    sizes[own] = size
+        if len({*sizes.values()}) < 3:  # two sizes may have one number by chance
+            sizes = {own: size for own, size in sizes.items() if not size.isdigit()}
+        first: dict[str, str] = {}
+        equal = {own: first.setdefault(size, own) for own, size in sizes.items()}
+        self.same |= equal
+        return equal
+
+    def _size_at_caller(self, name: str, members: Sequence[str]) -> str:
+        """Return what the only caller gives to a member of a struct that it passes: `K` of `a.width = K`.
+
+        Args:
+            members: all members of the struct, in order.
+        """
+        parameter = next((p for p in self.function.parameter_names if name.startswith(f"{p}_")), "")
+        member = name.removeprefix(f"{parameter}_")
+        callers = callers_of(self.file, self.function, parameter)
+        if len(callers) != 1:
+            return ""
+        caller, argument = callers[0]
+        variable = first_name(argument)
+        value, whole = caller.values.get(f"{variable}_{member}"), caller.values.get(variable)
+        if value is None and whole is not None and whole.type == "initializer_list":
+            listed = whole.named_children
+            value = (
+                listed[members.index(member)] if len(listed) == len(members) and member in members else None
+            )
+            value = value and (value.child_by_field_name("value") or value)  # `.width = K`
+        while value is not None and value.type == "assignment_expression":  # `a.width = a.height = n`
+            value = value.child_by_field_name("right")
+        if value is None or value.type == "number_literal":
+            return text_of(value)
+        return size_name(caller, value)
+
+    def _own_member_name(self, parameter: str, member: str) -> str:
         member = self.exchanged_members.get(member, member)
         if not member:
             return ""
@@ -1208,6 +1278,8 @@ class LaunchRoles:
             value = value.child_by_field_name("value") or value  # `.m = m`
         if value is None and first is not None and first.type == "call_expression":
             value = self._copied_member(first, member)
+        if value is None and first is not None and first.type == "identifier":  # `d = a`
+            return f"{text_of(first)}_{member}"
         while value is not None and value.type == "assignment_expression":  # `a.width = a.height = n`
             value = value.child_by_field_name("right")
         own = size_name(self.function, value) if value else ""

@@ -1338,7 +1338,8 @@ class _Launch:
         products = self.found.counted_products
         if products and key == "grid":
             texts[2] = "1"
-            self.assumed[products] = f"1 of {products} products: cudamm multiplies two matrices"
+            if not self.found.batches:
+                self.assumed[products] = f"1 of {products} products: cudamm multiplies two matrices"
             self.left_out[_BATCH] = None
         return texts
 

@@ -262,9 +262,7 @@ def check_all(
             is_scaled = check.problem.scale != UNSCALED
             if hung is not None:
                 check.skipped = f"not run: it hung at {hung.size}"
-            elif (
-                is_scaled and not check.errors and any(c.errors for c in group if c.problem.scale == UNSCALED)
-            ):
+            elif is_scaled and not check.errors and _is_wrong_in_part(group):
                 check.skipped = "not run with the program's alpha and beta: the kernel is wrong with 1 and 0"
             elif check.case is not None:
                 check.case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
@@ -278,6 +276,12 @@ def check_all(
             advice = _advice(group, arch, timeout_s)
             result = dataclasses.replace(result, mistakes=(*result.mistakes, *advice))
         yield result
+
+
+def _is_wrong_in_part(group: Sequence[_SizeCheck]) -> bool:
+    """Return whether a variant is wrong at some sizes with alpha = 1 and beta = 0, and right at others."""
+    unscaled = [bool(check.errors) for check in group if check.problem.scale == UNSCALED]
+    return any(unscaled) and not all(unscaled)
 
 
 @dataclass

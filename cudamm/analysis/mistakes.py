@@ -200,7 +200,7 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
     return tuple(sorted(several, key=lambda mistake: mistake.severity == "advice"))
 
 
-_NO_CAUSE = re.compile(r"\d+ of \d+ elements wrong")
+_NO_CAUSE = re.compile(r"\d+ of \d+ elements (wrong|left as they were)")
 """Beginning of the message of a wrong product whose cause is not known."""
 
 

@@ -348,9 +348,10 @@ def describe_wrong(
     if unwritten is not None and unwritten.any():
         row, column = _first(unwritten)
         count = int(unwritten.sum())
+        may_add = problem.scale.beta or any(re.search(r"\bbeta\b", text) for text in variant.method.arguments)
         return (
             f"{count} of {product.size} element{'s' * (product.size > 1)} "
-            f"{'left as they were' if problem.scale.beta else 'never written'}, "
+            f"{'left as they were' if may_add else 'never written'}, "
             f"first C[{row}][{column}]{_tile(variant, row, column)}{where(unwritten)}"
         )
     row, column = _first(wrong)

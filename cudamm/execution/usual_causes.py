@@ -578,11 +578,14 @@ def other_factors(product: Matrix, problem: Problem) -> str:
     values = {"": 1.0, "alpha ": alpha, "beta ": beta, "alpha beta ": alpha * beta}
     summands = {f" + {of_c}C": (y, c) for of_c, y in values.items()}
     summands |= {"": (0.0, c), " + beta": (beta, np.ones_like(c))}
+    summands |= {" - beta C": (-beta, c), " + (1 + beta) C": (1 + beta, c)}
+    values |= {"(alpha + beta) ": alpha + beta}
+    found: list[str] = []  # such as both -beta and 1 + beta, if beta is -0.5
     for (of_product, x), (summand, (y, added)) in itertools.product(values.items(), summands.items()):
         bound = problem.error_bound * max(1.0, abs(x / alpha), abs(y / beta)) * 1.5  # other roundings
         if (np.abs(product - (x / alpha * scaled + y * added)) <= bound).all():
-            return f"C is {of_product}A B{summand} instead of alpha A B + beta C"
-    return ""
+            found.append(f"{of_product}A B{summand}")
+    return f"C is {' or '.join(found[:2])} instead of alpha A B + beta C" if found else ""
 
 
 def _factor(product: Matrix, problem: Problem) -> float | None:

@@ -458,7 +458,9 @@ class _Launch:
                 f"two matrices for {passed['A']}, which the program passes as A and as B"
             )
         conflict = self.zeros_mistake or exchanged or self._type_conflict()
-        conflict = conflict or (self._memory_mistake() or self._wrong_copy() if "args" in fields else "")
+        of_host_code = self._exchanged_factors, self._memory_mistake, self._wrong_copy
+        for look in of_host_code if "args" in fields else ():
+            conflict = conflict or look()
         shown = self.cleared_by if self.zeros_mistake else self.sized_by
         return WorkedOutLaunch(
             self.statement.kernel,
@@ -863,6 +865,19 @@ class _Launch:
         cure = f"pass {whole[0]}, the number of bytes" if whole else "pass the number of all its bytes"
         return f"{call} only {share} of {pointer} to zero, and {self.kernel.name} adds to all of it; {cure}"
 
+    def _exchanged_factors(self) -> str:
+        """Return that the launch passes beta for alpha and alpha for beta, by the program's names."""
+        scales = [p.name for p in self.found.parameters if p.is_scale]
+        passed = {name.lower(): text_of(self.found.passed(name)) for name in scales}
+        named = {name for name in passed if name in passed[name].lower()}
+        alpha, beta = passed.get("alpha", ""), passed.get("beta", "")
+        if named or "beta" not in alpha.lower() or "alpha" not in beta.lower():
+            return ""
+        return (
+            f"alpha and beta are swapped where the kernel is launched: {self.kernel.name} gets {alpha} as "
+            f"alpha and {beta} as beta; pass {beta} for alpha and {alpha} for beta"
+        )
+
     def _memory_mistake(self) -> str:
         """Return which cudaMalloc or cudaMemcpy certainly gets too few bytes for a matrix, with the cure.
 
@@ -912,6 +927,16 @@ class _Launch:
                     return (
                         f"{here} 1 byte for each element of {pointer}; pass {factor} * sizeof({c_type}), the "
                         "number of bytes"
+                    )
+                by_type = re.search(
+                    r"sizeof\s*\(\s*(\w+)\s*\)", text_of(self.function.values.get(text_of(size), size))
+                )
+                of_other = Fraction(BYTES.get(by_type[1], of_element), of_element) if by_type else Fraction(1)
+                if by_type and {*shares} == {of_other} and of_other < 1:
+                    self.sized_by = call
+                    return (
+                        f"{here} {100 * float(of_other):.3g}% of {pointer}, with {by_type[0]} for elements "
+                        f"of type {c_type}; {whole_bytes}"
                     )
                 if passed is not size:
                     continue

@@ -198,7 +198,8 @@ class Variant:
             up_in_it = self.method.rounded_up(function["size"], function["tile"])
             return f"round {what} up in {function['name']}: {up_in_it} (line {line})"
         text = f"round {what} up: " + ", ".join(itertools.starmap(up, found))
-        if is_of_host_code and re.search(r"\bceilf?\(", without_comments(self.method.source)):
+        is_cpp = is_of_host_code and self.method.path.suffix != ".py"
+        if is_cpp and re.search(r"\bceilf?\(", without_comments(self.method.source)):
             size, tile, *_ = found[0]
             text += f"; C++ rounds {size} / {tile} down before ceil({size} / {tile}) sees it"
         return self.method.with_own_sizes(text) if is_of_host_code else text

@@ -15,7 +15,7 @@ from tree_sitter import Node
 from cudamm.source.c_definitions import Function, SourceFile, function_of_node, initialised
 from cudamm.source.c_numbers import Number, Translation
 from cudamm.source.expression import syntax_tree
-from cudamm.source.parsed_source import all_of, declared_name, parsed_expression, text_of
+from cudamm.source.parsed_source import all_of, declared_name, is_inside, parsed_expression, text_of
 from cudamm.source.simplified_expression import simplified
 
 MOST_TERMS = 200
@@ -416,6 +416,7 @@ class KernelBody:
         outer = at
         for found in all_of(node, "subscript_expression", "call_expression"):
             at = outer if level else replace(outer, bound=self._begins_around(found))
+            at = replace(at, bound={**self._redeclared_at(found, at), **at.bound})
             if found.type == "subscript_expression":
                 above = found.parent
                 is_inner = above is not None and above.child_by_field_name("argument") == found
@@ -434,6 +435,29 @@ class KernelBody:
             numbers = [at.of(argument) for argument in given.named_children]
             bound = {name: number for name, number in zip(parameters or (), numbers, strict=False) if number}
             yield from self._subscripts(body, replace(at, bound=bound), level + 1)
+
+    def _redeclared_at(self, place: Node, at: Translation) -> dict[str, Number]:
+        """Return the values at a place of variables that several blocks declare, each with its own value."""
+        numbers = {
+            name: at.of(max(seen, key=lambda pair: pair[0].start_byte)[1])
+            for name, declared in self._redeclared.items()
+            if (seen := [pair for pair in declared if is_inside(place, pair[0])])
+        }
+        return {name: number for name, number in numbers.items() if number is not None}
+
+    @functools.cached_property
+    def _redeclared(self) -> dict[str, list[tuple[Node, Node]]]:
+        """Return the blocks and the values of variables that are declared several times and never changed."""
+        found: dict[str, list[tuple[Node, Node]]] = {}
+        for declarator in all_of(self.function.node, "init_declarator"):
+            value, block = declarator.child_by_field_name("value"), declarator.parent
+            while block is not None and block.type != "compound_statement":
+                block = None if block.type in _LOOPS else block.parent
+            if value is not None and block is not None:
+                found.setdefault(declared_name(declarator), []).append((block, value))
+        changes = all_of(self.function.node, "assignment_expression", "update_expression")
+        changed = {text_of(change.child_by_field_name("left") or change).strip("+-") for change in changes}
+        return {n: declared for n, declared in found.items() if len(declared) > 1 and n not in changed}
 
 
 def _is_of_loop(node: Node) -> bool:

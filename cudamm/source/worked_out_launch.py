@@ -458,7 +458,7 @@ class _Launch:
                 f"two matrices for {passed['A']}, which the program passes as A and as B"
             )
         conflict = self.zeros_mistake or exchanged or self._type_conflict()
-        of_host_code = self._exchanged_factors, self._memory_mistake, self._wrong_copy
+        of_host_code = self._exchanged_factors, self._wrong_bytes, self._wrong_copy
         for look in of_host_code if "args" in fields else ():
             conflict = conflict or look()
         shown = self.cleared_by if self.zeros_mistake else self.sized_by
@@ -877,6 +877,15 @@ class _Launch:
             f"alpha and beta are swapped where the kernel is launched: {self.kernel.name} gets {alpha} as "
             f"alpha and {beta} as beta; pass {beta} for alpha and {alpha} for beta"
         )
+
+    def _wrong_bytes(self) -> str:
+        """Return `_memory_mistake` in the words of the program."""
+        mistake = self._memory_mistake()
+        if not mistake or passed_by(self.function) is None:
+            return mistake
+        self.sized_by = None  # the call is C++ that stands for the Python program
+        mistake = re.sub(r"^the call cudaMalloc\(.*?\) allocates", "the program allocates", mistake)
+        return re.sub(r"; (?:pass|let) .*$", "; allocate as many bytes as the nbytes of its array", mistake)
 
     def _memory_mistake(self) -> str:
         """Return which cudaMalloc or cudaMemcpy certainly gets too few bytes for a matrix, with the cure.

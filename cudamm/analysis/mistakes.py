@@ -177,13 +177,20 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
 
     Races that one barrier would end are one mistake. So are the indices outside of one array, or of all
     tiles that are smaller than the block, and the bank conflicts of one array. An access outside of a matrix
-    in the line of one beside a local variable follows from the same index.
+    in the line of one beside a local variable follows from the same index, and so does a race on C of a load
+    that is outside of C elsewhere: beyond the end of a row lies the next one.
     """
     mistakes = list(mistakes)
     beside_variable = {(m.file, m.line) for m in mistakes if m.cure == WITHIN_VARIABLE}
+    loads_outside = {
+        (m.file, m.line) for m in mistakes if is_outside_of_matrix(m) and m.array == "C" and _is_load(m)
+    }
     merged_mistakes: dict[tuple[object, ...], Mistake] = {}
     for mistake in mistakes:
-        if is_outside_of_matrix(mistake) and (mistake.file, mistake.line) in beside_variable:
+        place = mistake.file, mistake.line
+        if is_outside_of_matrix(mistake) and place in beside_variable:
+            continue
+        if mistake.kind == "race" and mistake.array == "C" and place in loads_outside:
             continue
         earlier = merged_mistakes.get(mistake._identity)
         if earlier is None:
@@ -198,6 +205,11 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
     several = _joined(several, _same_step_of_warp, _all_indices)
     several = _joined(several, _same_conflict, _conflicts)
     return tuple(sorted(several, key=lambda mistake: mistake.severity == "advice"))
+
+
+def _is_load(mistake: Mistake) -> bool:
+    """Return whether the first thread of a mistake loads."""
+    return any(at.op == "load" for at in mistake.threads[:1])
 
 
 _NO_CAUSE = re.compile(r"\d+ of \d+ elements (wrong|left as they were)")

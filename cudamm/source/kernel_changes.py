@@ -992,6 +992,9 @@ class _Changes:
             tried = {values[text_of(size)]} - {None}
             factors = [each for each in all_of(size, "identifier") if each != size]
             products = [replaced(size, {each: tile}) for each in factors for tile in self._tiles]
+            counted = sorted(each for each in used if each != text_of(size) and number_in(self._text, each))
+            products += [f"{text_of(size)} * {each}" for each in counted if size.type == "identifier"]
+            products += [f"{one} * {other}" for one, other in itertools.combinations(counted, 2)]
             values |= {each: number_in(self._text, each) for each in products}
             by_use = sorted([*names, *products], key=lambda each: not used >= set(_NAME.findall(each)))
             for other in by_use:

@@ -380,7 +380,8 @@ class LaunchRoles:
         """Return the C that the kernel only reads, if it writes one other matrix; empty if there is none."""
         letters = self._three_letters(names, [*self.scratch])
         c = next((name for name, letter in letters.items() if letter == "C"), "")
-        if len(self.scratch) != 1 or c in self.scratch or self.raw_uses[c].is_written:
+        use = self.raw_uses.get(c)  # C may be a struct
+        if len(self.scratch) != 1 or c in self.scratch or use is None or use.is_written:
             return ""
         (output,) = self.scratch
         del letters[c]

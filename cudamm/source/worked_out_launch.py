@@ -844,6 +844,12 @@ class _Launch:
         given = self.cleared_by.child_by_field_name("arguments") if self.cleared_by else None
         if re.search(stores, text_of(self.kernel.node)) or c_type not in BYTES or given is None:
             return ""
+        if loop := self._loop_that_adds_again(pointer):
+            self.cleared_by = loop
+            return (
+                f"the loop launches {self.kernel.name} several times, and each launch adds to {pointer}, which "
+                "is set to zero once before the loop; set it to zero in the loop, before the launch"
+            )
         _, byte, size, *_ = (*given.named_children, None, None, None)
         value = own_number(self.file, self.function, byte)
         call = f"the call {' '.join(text_of(self.cleared_by).split())} sets"
@@ -864,6 +870,29 @@ class _Launch:
             whole = [f"{f'({text_of(size)})' if is_sum else text_of(size)} * sizeof({c_type})"]
         cure = f"pass {whole[0]}, the number of bytes" if whole else "pass the number of all its bytes"
         return f"{call} only {share} of {pointer} to zero, and {self.kernel.name} adds to all of it; {cure}"
+
+    def _loop_that_adds_again(self, pointer: str) -> Node | None:
+        """Return the loop around a launch that adds to C, with zeros before it and the copy back after it.
+
+        A loop whose counter the launch gets may add parts of one product.
+        """
+        loop = self.statement.node.parent
+        while loop is not None and loop.type != "for_statement":
+            loop = loop.parent if loop != self.function.node else None
+        cleared = self.cleared_by
+        if loop is None or cleared is None or is_inside(cleared, loop):
+            return None
+        counter = re.match(r"\s*for\s*\(\s*(?:\w+\s+)*(\w+)\s*=", text_of(loop))
+        if counter is None or re.search(rf"\b{counter[1]}\b", text_of(self.statement.node)):
+            return None
+        calls = [call for call in all_of(self.function.node, "call_expression") if pointer in text_of(call)]
+        copies = [
+            call for call in calls if re.match(r"cudaMemcpy\w*\(.*DeviceToHost", text_of(call), re.DOTALL)
+        ]
+        later = (call for call in calls if text_of(call).startswith("cudaMemset"))
+        is_set_later = any(call.start_byte > loop.end_byte for call in later)
+        is_copied_once = bool(copies) and all(call.start_byte > loop.end_byte for call in copies)
+        return loop if is_copied_once and not is_set_later else None
 
     def _exchanged_factors(self) -> str:
         """Return that the launch passes beta for alpha and alpha for beta, by the program's names."""

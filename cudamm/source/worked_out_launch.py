@@ -847,8 +847,8 @@ class _Launch:
         if loop := self._loop_that_adds_again(pointer):
             self.cleared_by = loop
             return (
-                f"the loop launches {self.kernel.name} several times, and each launch adds to {pointer}, which "
-                "is set to zero once before the loop; set it to zero in the loop, before the launch"
+                f"the loop launches {self.kernel.name} several times, and each launch adds to {pointer}, "
+                "which is set to zero once before the loop; set it to zero in the loop, before the launch"
             )
         _, byte, size, *_ = (*given.named_children, None, None, None)
         value = own_number(self.file, self.function, byte)

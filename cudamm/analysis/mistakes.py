@@ -1296,6 +1296,19 @@ def of_requirement(seen: Mistake, program: Program, steps: tuple[int, ...], size
         steps: numbers of which M, N and K have to be multiples.
         size: M x N x K.
     """
+    divisors = {int(number) for number in re.findall(r"/\s*([248])\b", seen.text)}  # `A4[row * (K / 4) + k]`
+    of_vectors = next((pair for pair in zip("MNK", steps, strict=True) if pair[1] in divisors), None)
+    if of_vectors is not None:
+        extent, width = of_vectors
+        what = (
+            f"the index counts vectors of {width} elements, and where {extent} is no multiple of {width}, a "
+            "row does not begin at a vector"
+        )
+        cure = (
+            f"require that {extent} is a multiple of {width}, or have the rows padded with zeros to such a "
+            "length; or take the elements of such rows one by one"
+        )
+        return dataclasses.replace(seen, message=what, cure=cure, sizes=(size,))
     cure = VECTORS_IN_ROWS if seen.kind == "misaligned" else WITHIN_MATRIX
     return dataclasses.replace(
         seen, cure=cure + _or_padded(program, dict(zip("MNK", steps, strict=True))), sizes=(size,)

@@ -301,7 +301,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         results = changes_of_missing_returns(source.text, source.entry)
         cause = cause or _of_declarations(ragged, itertools.chain(results, rests, clamped))
         cause = cause or _without_last_tile(ragged, edge) or _without_any_check(ragged)
-        return cause or _of_text(ragged) or _of_two_edges(case, edge), edge
+        cause = cause or _of_text(ragged) or _of_two_edges(case, edge)
+        return cause, None if cause is None and _is_right_for_vectors(case, edge) else edge
     except (KernelError, NoDeviceError):
         return None, None
     finally:
@@ -393,6 +394,17 @@ def _of_vectors(case: Case, edge: int) -> ProvenCause | None:
         return None if is_right(ragged) else _of_text(ragged, _is_condition)
     finally:
         ragged.problem.release()
+
+
+def _is_right_for_vectors(case: Case, edge: int) -> bool:
+    """Return whether a kernel of vectors is right where its sizes are multiples of these only."""
+    width = _vector_width(case.program)
+    ragged = _at_multiples(case, edge, width) if width > 1 else None
+    try:
+        return ragged is not None and is_right(ragged) and _has_no_fault(ragged)
+    finally:
+        if ragged is not None:
+            ragged.problem.release()
 
 
 def _vector_width(source: Program) -> int:

@@ -23,7 +23,7 @@ from cudamm.analysis.array_elements import (
 )
 from cudamm.analysis.overlapping_arrays import Overlap, overlap_of
 from cudamm.analysis.proven_cause import WITHIN_MATRIX, ProvenCause
-from cudamm.analysis.row_padding import elements_side_by_side, row_padding
+from cudamm.analysis.row_padding import elements_side_by_side, is_free_if_swizzled, row_padding
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import ORDER_MATTERS, RIGHT_AT_FIRST, Verdict
@@ -1082,6 +1082,13 @@ def _cure_of_conflict(watched: WatchedLaunch, access: Access, shape: ArrayShape,
             return f"remove the padding of {_OF_ROWS}, {tile}{rest}"
         length = "one element" if padding.elements == 1 else f"{padding.elements} elements"
         return f"make {_OF_ROWS} {length} longer, {tile}{rest}"
+    has = declared_padding(watched.program.text, name)
+    if is_free_if_swizzled(name, shape, watched.observation, has):
+        tile = f"{name}[{rows}][{columns - has}]"
+        return (
+            f"no length of the rows leaves all accesses to {name} without a conflict; store element [y][x] "
+            f"at [y][x ^ y] of {tile}, and load it from there (swizzling)"
+        )
     side_by_side = elements_side_by_side(access, shape, watched.observation)
     if side_by_side is None or access.op != "load":
         return ""

@@ -97,6 +97,28 @@ def row_padding(
     return RowPadding(best // shape.element_bytes, is_free)
 
 
+def is_free_if_swizzled(array: str, shape: ArrayShape, observation: Observation, has: int) -> bool:
+    """Return whether an array has no conflict if element [y][x] lies at [y][x ^ y], without padding.
+
+    Args:
+        has: number of elements of padding that the rows have.
+    """
+    columns, element_bytes = shape.extents[1] - has, shape.element_bytes
+    sites = {a.site: a for a in observation.accesses if a.array == array and a.space == "shared"}
+    if columns & (columns - 1) or any(access.size_bytes != element_bytes for access in sites.values()):
+        return False
+
+    def swizzled(offset: int) -> int:
+        row, column = divmod(offset // element_bytes, shape.extents[1])
+        return (row * columns + (column ^ row % columns)) * element_bytes
+
+    return all(
+        _wavefronts(moved, access) == len(_in_groups(moved, access))
+        for site, access in sites.items()
+        for moved in (list(map(swizzled, offsets)) for offsets in _offsets(site, observation))
+    )
+
+
 def elements_side_by_side(
     access: Access, shape: ArrayShape, observation: Observation
 ) -> tuple[int, int] | None:

@@ -970,7 +970,8 @@ class _Launch:
                     r"sizeof\s*\(\s*(\w+)\s*\)", text_of(self.function.values.get(text_of(size), size))
                 )
                 of_other = Fraction(BYTES.get(by_type[1], of_element), of_element) if by_type else Fraction(1)
-                if by_type and {*shares} == {of_other} and of_other < 1:
+                is_cpp = passed_by(self.function) is None
+                if is_cpp and by_type and {*shares} == {of_other} and of_other < 1:
                     self.sized_by = call
                     return (
                         f"{here} {100 * float(of_other):.3g}% of {pointer}, with {by_type[0]} for elements "

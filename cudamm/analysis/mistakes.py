@@ -33,6 +33,7 @@ from cudamm.kernels.launch_plan import Extents, Launch
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.parameter_types import parameter_names
 from cudamm.source.c_definitions import is_index_of_thread, lines_in_one_function, names_with
+from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
 from cudamm.source.kernel_changes import (
     LOADS_FOR_OTHERS,
@@ -1303,7 +1304,8 @@ def of_requirement(seen: Mistake, program: Program, steps: tuple[int, ...], size
         steps: numbers of which M, N and K have to be multiples.
         size: M x N x K.
     """
-    divisors = {int(number) for number in re.findall(r"/\s*([248])\b", seen.text)}  # `A4[row * (K / 4) + k]`
+    names = re.findall(r"/\s*(\w+)\b", seen.text)  # `A4[row * (K / 4) + k]`
+    divisors = {number_in(program.text, name) for name in names} & {2, 4, 8}
     of_vectors = next((pair for pair in zip("MNK", steps, strict=True) if pair[1] in divisors), None)
     if of_vectors is not None:
         extent, width = of_vectors

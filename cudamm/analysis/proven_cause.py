@@ -142,7 +142,7 @@ class ProvenCause:
         change: the change of the kernel, and the text to which it belongs; None if only the launch changes.
         relaunched: returns a launch with the change.
         multiple: the change fits only sizes that are multiples of this number, such as the edge of a block.
-        first: another mistake; with this change, the product is right once that one is mended.
+        first: another mistake, perhaps with others before it, that is mended before.
     """
 
     mistake: str
@@ -157,13 +157,14 @@ class ProvenCause:
 
     @property
     def all(self) -> tuple[ProvenCause, ...]:
-        """Return the other mistake, if there is one, and this; two in one line as one."""
-        if self.first is None:
+        """Return the mistakes that were found before, and this one; two in one line as one."""
+        *others, last = self.first.all if self.first is not None else (None,)
+        if last is None:
             return (self,)
-        if (self.file, self.line) != (self.first.file, self.first.line):
-            return self.first, self
-        both = f"{self.first.mistake}; and {self.mistake}", f"{self.first.cure}; and {self.cure}"
-        return (dataclasses.replace(self, mistake=both[0], cure=both[1]),)
+        if (self.file, self.line) != (last.file, last.line):
+            return *others, last, self
+        both = f"{last.mistake}; and {self.mistake}", f"{last.cure}; and {self.cure}"
+        return *others, dataclasses.replace(self, mistake=both[0], cure=both[1])
 
     @property
     def is_of_index(self) -> bool:
@@ -301,7 +302,7 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         results = changes_of_missing_returns(source.text, source.entry)
         cause = cause or _of_declarations(ragged, itertools.chain(results, rests, clamped))
         cause = cause or _without_last_tile(ragged, edge) or _without_any_check(ragged)
-        cause = cause or _of_text(ragged) or _of_two_edges(case, edge)
+        cause = cause or _of_text(ragged) or _of_several_edges(case, edge)
         return cause, None if cause is None and _is_right_for_vectors(case, edge) else edge
     except (KernelError, NoDeviceError):
         return None, None
@@ -310,38 +311,41 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             tried.problem.release()
 
 
-def _of_two_edges(case: Case, edge: int) -> ProvenCause | None:
-    """Return two mistakes of a kernel that is right at multiples: one at the end of K, one at the edges of C.
+def _of_several_edges(case: Case, edge: int) -> ProvenCause | None:
+    """Return several mistakes of a kernel that is right at multiples: at the ends of K, of M, and of N.
 
-    Each is proven at sizes of which only those extents are no multiples, the second with the first mended.
+    Each is proven at sizes of which only that one is no multiple, with those that were found before mended.
     If the sizes are equal, only a grid and a number of tiles that are both rounded down are looked for.
     """
     if are_square_only([case.variant]):
         return _of_two_quotients(case, edge)
-    first: ProvenCause | None = None
-    for missing in (0, 0, 1), (1, 1, 0):
+    found: ProvenCause | None = None
+    for missing in (0, 0, 1), (1, 0, 0), (0, 1, 0):
         ragged = _at_multiples(case, edge, missing)
         if ragged is None:
             return None
         try:
-            first = _of_edge(ragged, edge, first)
+            mended = found.applied(ragged) if found is not None and found.has_change else ragged
+            if is_right(mended):
+                continue
+            cause = _of_edge(ragged, mended, edge, found)
         except KernelError:
             return None
         finally:
             ragged.problem.release()
-        if first is None:
+        if cause is None:
             return None
-    return first
+        is_same = found is not None and not cause.has_change and cause.line == found.line
+        found = found if is_same else cause
+    return found
 
 
-def _of_edge(ragged: Case, edge: int, first: ProvenCause | None) -> ProvenCause | None:
-    """Return the mistake at the end of K, or at the edges of C, with the one that was found first."""
-    mended = first.applied(ragged) if first is not None and first.has_change else ragged
-    if is_right(mended):
-        return None
+def _of_edge(ragged: Case, mended: Case, edge: int, first: ProvenCause | None) -> ProvenCause | None:
+    """Return the mistake at the end of one size, with those that were found first."""
     of_conditions = functools.partial(_of_text, ragged, _is_condition, edge, first)
     if first is None:
-        return _of_launch(ragged, _rounded_up) or of_conditions() or _without_last_tile(ragged, edge)
+        cause = _of_launch(ragged, _rounded_up) or of_conditions() or _of_launch(ragged, _of_own_grid)
+        return cause or _without_last_tile(ragged, edge) or _without_any_check(ragged)
     if first.has_change and (cause := of_conditions() or _of_launch(ragged, _of_own_grid, first)):
         return cause
     without_check = _without_any_check(mended)
@@ -1507,6 +1511,10 @@ def _is_clean(cause: ProvenCause, case: Case) -> bool:
         return False
 
 
+_FEW = 5
+"""Rows and columns of matrices that are smaller than a tile."""
+
+
 def _is_right_at_other_sizes(cause: ProvenCause, case: Case, edge: int = 1) -> bool:
     """Return whether the product is also right at other sizes; True if it cannot be launched so.
 
@@ -1524,6 +1532,8 @@ def _is_right_at_other_sizes(cause: ProvenCause, case: Case, edge: int = 1) -> b
     deeper = (Shape(m, n, times * k), Shape(m, n, 2 * k), Shape(2 * m, 2 * n, 2 * k))
     small = (shape for shape in deeper if math.prod(shape.extents) <= MOST_WORK)
     shapes += itertools.islice(filter(functools.partial(_has_launch, case), small), 1)
+    if cause.change is not None and cause.change[0].is_condition:  # such as tx < M for each of M > tx rows
+        shapes += [Shape(_FEW, n, k), Shape(m, _FEW, k)]
     return all(_is_right_at(cause, case, _like(shape, case, edge)) for shape in shapes)
 
 

@@ -463,8 +463,11 @@ def _class_name(flags: Sequence[int]) -> str:
     return name + ("", " of the last layer", " beyond the last layer")[of_layer]
 
 
+INTERIOR = "interior"
+"""The class of the blocks at no edge of the grid."""
+
 _IN_PLANE = {
-    (0, 0): "interior",
+    (0, 0): INTERIOR,
     (1, 0): "last column",
     (0, 1): "last row",
     (1, 1): "corner",
@@ -712,14 +715,14 @@ def observed_classes(
     a, b = padded(launch, *case.problem.inputs)
     limit = _most_blocks(settings, launch)
 
-    def observed(blocks: Sequence[int]) -> Observation:
+    def observed(blocks: Sequence[int], *, every_warp: bool) -> Observation:
         observation = observe(
             case.program,
             launch,
             a,
             b,
             blocks=blocks,
-            every_warp=limit is None,
+            every_warp=limit is None or every_warp,
             timeout_s=settings.timeout_s,
         )
         if observation.ended:
@@ -727,15 +730,21 @@ def observed_classes(
         return observation
 
     def observed_all(classes: Sequence[BlockClass]) -> list[Observation]:
-        # A class may be one block, and then runs on one core: classes are observed in parallel.
-        with contextlib.closing(_in_parallel(lambda c: observed(c.traced), classes)) as observations:
+        # The warps of a block at an edge of the grid differ. A class may be one block, and then runs on one
+        # core: classes are observed in parallel.
+        is_at_edge = any(n == 1 < threads for n, threads in zip(launch.grid, launch.block, strict=True))
+
+        def observed_class(of: BlockClass) -> Observation:
+            return observed(of.traced, every_warp=is_at_edge or of.name != INTERIOR)
+
+        with contextlib.closing(_in_parallel(observed_class, classes)) as observations:
             return list(observations)
 
     classes = block_classes(launch.grid, limit)
     observations = observed_all(classes)
     if settings.blocks is None or all(observation.storing for observation in observations):
         return classes, observations, launch.grid
-    extents = storing_extents(launch.grid, lambda blocks: observed(blocks).storing)
+    extents = storing_extents(launch.grid, lambda blocks: observed(blocks, every_warp=False).storing)
     if extents == launch.grid:
         return classes, observations, launch.grid
     by_storing = block_classes(launch.grid, limit, extents)

@@ -173,7 +173,10 @@ def _remarks(result: TraceResult) -> Iterator[str]:
     warps, had = result.warps
     if warps < had:
         represent = "represents" if warps == 1 else "represent"
-        yield f"{warps:,} of the {had:,} warps in these blocks {represent} all warps; --all traces all warps"
+        yield (
+            f"{warps:,} of the {had:,} warps in these blocks {represent} all warps: exact if the warps of a "
+            "block access memory alike, else estimates; --all traces all warps"
+        )
     if result.wide_lines:
         lines = ", ".join(map(str, sorted(result.wide_lines)))
         wide = (a for a in result.accesses if a.space == "shared" and a.line in (result.wide_lines or ()))

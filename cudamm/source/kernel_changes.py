@@ -771,6 +771,7 @@ class _Changes:
         yield from self._one_less(site)
         yield from self._other_variable(site)
         yield from self._with_whole_index(site)
+        yield from self._without_conjunct(site)
         yield from self._with_missing_bound(site)
         yield from self._with_missing_end(site)
         yield from self._with_missing_factor(site)
@@ -1785,6 +1786,20 @@ class _Changes:
             if name != text_of(left) and self._is_visible(name, site.node):
                 new = replaced(site.node, {left: name})
                 yield self._change(site, new, f"the condition has the wrong variable, {text_of(left)}", 1)
+
+    def _without_conjunct(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `k < K` for `col < N && k < K`: a thread may load what only other threads use."""
+        whole = _whole_condition(site.node)
+        conjuncts = _conjuncts(whole)
+        if site.kind != "condition" or len(conjuncts) < 2 or site.node not in conjuncts:
+            return
+        text, shown = text_of(site.node), re.sub(r"\s+", " ", text_of(whole))
+        better = " && ".join(text_of(each) for each in conjuncts if each != site.node)
+        yield KernelChange(
+            f"the condition {text} leaves out elements that other threads need: {shown} instead of {better}",
+            f"write {better}", "", *file_and_line_of(site.node),
+            ((site.node.start_byte, site.node.end_byte, "true"),), 2, True,
+        )  # fmt: skip
 
     def _with_whole_index(self, site: Site) -> Iterator[KernelChange]:
         """Yield `row + i < M` for `row < M` if what the condition guards has the index `row + i`.
@@ -2883,6 +2898,16 @@ def _whole_condition(node: Node) -> Node:
     while node.type == "parenthesized_expression":
         node = node.named_children[0]
     return node
+
+
+def _conjuncts(node: Node) -> list[Node]:
+    """Return the parts of a condition that are joined by &&; the condition itself if it has no such parts."""
+    if node.type == "parenthesized_expression" and node.named_child_count == 1:
+        return _conjuncts(node.named_children[0])
+    if node.type == "binary_expression" and sign_of(node) == "&&":
+        sides = (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        return [part for side in sides if side is not None for part in _conjuncts(side)]
+    return [node]
 
 
 def _has_subscript(node: Node) -> bool:

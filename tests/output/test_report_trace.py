@@ -116,7 +116,7 @@ def test_remarks_describe_scaling_traced_warps_and_merged_loads():
     )
     assert remarks([result()]) == []
     (text,) = remarks([result(warps=(3, 8))])
-    assert text == "3 of the 8 warps in these blocks represent all warps; --all traces all warps"
+    assert text.startswith("3 of the 8 warps in these blocks represent all warps: exact if the warps of")
     merged = dataclasses.replace(SHARED, wide_requests=50)
     assert "counted as written" in remarks([result(accesses=[merged])])[0]
     (text,) = remarks([result(accesses=[SHARED], wide_lines={30}, merged_bytes=(8, 16))])

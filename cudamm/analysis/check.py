@@ -477,13 +477,20 @@ def _look_for_cause(
     outside = [mistake for mistake in errors if is_outside_of_matrix(mistake)]
     # The sizes have one mistake, which is reported as it was seen first.
     at_first = next((check.errors for check, _ in failed.values()), [])
+    left = {
+        check.size: [] if cause is None else _remaining(executor, case, cause, timeout_s)
+        for check, case in failed.values()
+        if not keeps_consequences
+    }
+    # A cause is no cause of an access that is still there without it.
+    stays = bool(cause) and bool(at_first) and not _without(at_first, next(iter(left.values()), []))
     beyond = next((mistake for mistake in at_first if mistake.kind == "out-of-bounds"), None)
     kinds = {mistake.kind for mistake in errors}
     is_unset = kinds == {"uninitialised"}
-    kind: Kind = "out-of-bounds" if beyond else "wrong-result"
+    kind: Kind = "out-of-bounds" if beyond and not stays else "wrong-result"
     if len(kinds) == 1 and kinds <= {"uninitialised", "race"}:  # then the product may be right
         (kind,) = kinds
-    array = beyond.array if beyond else at_first[0].array if is_unset else "C"
+    array = beyond.array if beyond and not stays else at_first[0].array if is_unset else "C"
     for check, case in failed.values():
         explained = check.errors[-1:] if check.is_explained else []
         if keeps_consequences:
@@ -511,7 +518,9 @@ def _look_for_cause(
                 dataclasses.replace(mistake, message=each.mistake)
                 for mistake, each in zip(found[1:], cause.all[1:], strict=True)
             ]
-            remaining = _remaining(executor, case, cause, timeout_s)
+            remaining = left[check.size]
+            if not _without(check.errors, remaining):
+                found[:1] = [dataclasses.replace(found[0], message=cause.all[0].mistake)]
             check.errors = [*found, *(m for m in remaining if any(m.is_same(seen) for seen in check.errors))]
             check.is_explained = False
             case.problem.release()
@@ -527,6 +536,11 @@ def _look_for_cause(
             check.errors = rest or [dataclasses.replace(in_tile[0], sizes=(check.size,))]
     is_of_bounds = multiple is not None and outside and all(m.kind != "misaligned" for m in errors)
     return cause is not None or bool(is_of_bounds)
+
+
+def _without(mistakes: Sequence[Mistake], others: Sequence[Mistake]) -> list[Mistake]:
+    """Return the mistakes that are not among others."""
+    return [mistake for mistake in mistakes if not any(mistake.is_same(other) for other in others)]
 
 
 def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:
@@ -952,7 +966,9 @@ def _explain_by_requirement(checks: Sequence[_SizeCheck], right: RightSizes) -> 
     errors = [mistake for check in wrong for mistake in check.errors]
     outside = [m for m in errors if m.kind == "misaligned"] or [m for m in errors if is_outside_of_matrix(m)]
     # Where the grid is empty, nothing follows from the access.
-    has_other = any(m.kind not in follows and not m.message.startswith(EMPTY_GRID) for m in errors)
+    # Two vectors that reach beyond the ends of rows race on C.
+    of_rows = (m for m in errors if not (m.kind == "race" and m.array == "C"))
+    has_other = any(m.kind not in follows and not m.message.startswith(EMPTY_GRID) for m in of_rows)
     has_other = has_other or any(check.is_explained for check in wrong)
     if right.steps_by_size is None or not outside or has_other:
         return

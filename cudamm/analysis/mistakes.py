@@ -1306,16 +1306,16 @@ def of_requirement(seen: Mistake, program: Program, steps: tuple[int, ...], size
     """
     names = re.findall(r"/\s*(\w+)\b", seen.text)  # `A4[row * (K / 4) + k]`
     divisors = {number_in(program.text, name) for name in names} & {2, 4, 8}
-    of_vectors = next((pair for pair in zip("MNK", steps, strict=True) if pair[1] in divisors), None)
-    if of_vectors is not None:
-        extent, width = of_vectors
+    extents = [extent for extent, step in zip("MNK", steps, strict=True) if step in divisors]
+    if extents:
+        width, sizes = steps["MNK".index(extents[0])], " or ".join(extents)
         what = (
-            f"the index counts vectors of {width} elements, and where {extent} is no multiple of {width}, a "
+            f"the index counts vectors of {width} elements, and where {sizes} is no multiple of {width}, a "
             "row does not begin at a vector"
         )
         cure = (
-            f"require that {extent} is a multiple of {width}, or have the rows padded with zeros to such a "
-            "length; or take the elements of such rows one by one"
+            f"require multiples of {width} for {' and '.join(extents)}, or have the rows padded with zeros "
+            "to such a length; or take the elements of such rows one by one"
         )
         return dataclasses.replace(seen, message=what, cure=cure, sizes=(size,))
     cure = VECTORS_IN_ROWS if seen.kind == "misaligned" else WITHIN_MATRIX

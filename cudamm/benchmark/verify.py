@@ -160,8 +160,8 @@ def not_watched(variants: Iterable[Variant], watched: Sequence[Case]) -> list[st
     remarks += [f"{text[0].upper()}{text[1:]}." for text in texts]
     if any(variant.method.launched_at[1] for variant in users):
         remarks.append(
-            "Of the host code, only the launch and plain calls of cudaMalloc and cudaMemcpy were read; where "
-            "it waits was not checked."
+            "Of the host code, only the launch and the bytes and directions in plain calls of cudaMalloc and "
+            "cudaMemcpy were read: not whether one is missing, or where it waits."
         )
     return remarks
 

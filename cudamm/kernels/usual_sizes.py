@@ -123,7 +123,8 @@ def own_size_not_run(variant: Variant, sizes: Sequence[tuple[int, ...]]) -> list
         usual = {tuple(map(int, _full(size).split("x"))) for size in usual_sizes([variant])}
         is_named = not usual.issuperset(sizes)  # by the user
         why = (
-            "the program's own size was not found in the file, so it was not tried; -n names it: -n 96x80x64"
+            "the program's own size, if it has a single one, was not found in the file and not tried; -n "
+            "names it: -n 96x80x64"
         )
         return [] if is_named else [why]
     if own is None or own in sizes:

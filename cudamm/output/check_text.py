@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _NOT_SEEN = (
     "The CPU device executed the kernels with these sizes and these inputs only. Code that no thread "
-    "executed was not checked, nor was host code, except a launch that the file shows and plain calls of "
-    "cudaMalloc and cudaMemcpy."
+    "executed was not checked, nor was host code, except a launch that the file shows and the bytes and "
+    "directions in plain calls of cudaMalloc and cudaMemcpy: not whether one is missing."
 )
 
 _SHOWS_NOTHING = "Only 1x1x1 was run, which shows nothing: name a size that the kernel accepts with -n."
@@ -110,7 +110,9 @@ def _print_mistake(console: Console, mistake: Mistake, result: CheckResult) -> N
     if mistake.text:
         _print_below(console, Text(mistake.text, "cyan"))
     text = sentence(mistake.message)
-    if mistake.severity == "error" and mistake.sizes and len(result.sizes) > 1:
+    # A mistake of the host code is none of a size.
+    is_of_sizes = mistake.kind != "launch" or len(mistake.sizes) < len(result.sizes)
+    if mistake.severity == "error" and mistake.sizes and len(result.sizes) > 1 and is_of_sizes:
         text += (
             f" This mistake was seen at {len(mistake.sizes)} of {len(result.sizes)} sizes, "
             f"first at {mistake.sizes[0]}."

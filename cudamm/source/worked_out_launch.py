@@ -925,11 +925,7 @@ class _Launch:
         short: list[tuple[Node, str]] = []
         whole: list[tuple[str, str]] = []
         for parameter, letter in self.found.letters.items():
-            declared = self.kernel.parameters[self.kernel.parameter_names.index(parameter)]
-            c_type = re.sub("[2-4]$", "", text_of(declared.child_by_field_name("type")))
-            c_type = self.template_arguments().get(c_type, c_type)
-            if c_type not in BYTES:
-                c_type = self._pointed_to_by_member(c_type)
+            c_type = self._type_of_elements(parameter)
             pointer, of_element = first_name(self.found.passed(parameter)), BYTES.get(c_type, 0)
             for call, verb, size, passed in self._sized_calls(pointer, letter) if of_element else ():
                 here = f"the call {' '.join(text_of(call).split())} {verb}"
@@ -983,16 +979,22 @@ class _Launch:
                 if share == 1:
                     whole.append((letter, verb))
                 else:
-                    why = (
-                        f"{here} {100 * float(share):.3g}% of {pointer}, which has {rows} x {columns} "
-                        f"elements; {whole_bytes}"
-                    )
+                    given = text_of(self.function.values.get(text_of(size), size))
+                    much = f"{100 * float(share):.3g}% of" if len({*shares}) == 1 else f"{given} bytes of"
+                    why = f"{here} {much} {pointer}, which has {rows} x {columns} elements; {whole_bytes}"
                     is_beyond = share > 1 and (letter, "allocates") in whole and verb == "copies"
                     short.append((call, why if 0 < share < 1 or is_beyond else ""))
         if len(short) != 1 or len(whole) < 2:
             return ""
         self.sized_by, mistake = short[0]
         return mistake
+
+    def _type_of_elements(self, parameter: str) -> str:
+        """Return the type of the elements of a kernel's matrix, such as `half`."""
+        declared = self.kernel.parameters[self.kernel.parameter_names.index(parameter)]
+        c_type = re.sub("[2-4]$", "", text_of(declared.child_by_field_name("type")))
+        c_type = self.template_arguments().get(c_type, c_type)
+        return c_type if c_type in BYTES else self._pointed_to_by_member(c_type)
 
     def _size_of_handle(self, size: Node) -> str:
         """Return `8 bytes, the size of the pointer d_A itself` for `sizeof(d_A)`; empty for other sizes."""
@@ -1016,7 +1018,8 @@ class _Launch:
             if (_bytes_of_allocation(call) is not None or text_of(call).startswith("cudaGetSymbolAddress("))
             and (given := call.child_by_field_name("arguments"))
         }
-        passed = {first_name(self.found.passed(name)) for name in self.found.letters}
+        type_of = {first_name(self.found.passed(n)): self._type_of_elements(n) for n in self.found.letters}
+        passed = {*type_of}
         declarations = all_of(self.file.tree, "declaration", "field_declaration")
         variables = {
             declared_name(d) for each in declarations for d in each.children_by_field_name("declarator")
@@ -1039,26 +1042,46 @@ class _Launch:
                     "name is no address for the host; pass a pointer that cudaGetSymbolAddress sets"
                 )
             to_gpu, from_gpu = (first_name(node) in of_launch for node in (target, source))
-            for name in (text_of(node).removeprefix("&") for node in (target, source) if to_gpu or from_gpu):
-                kind = kind_of_handle(self.file, self.function, name)
-                if kind and f"&{name}" in (text_of(target), text_of(source)):
-                    self.sized_by = call
-                    elements = f"{name}.data()" if kind == "vector" else name
-                    return (
-                        f"the call {' '.join(text_of(call).split())} passes the address of the {kind} {name} "
-                        f"itself; pass {elements}, the address of its elements"
-                    )
+            if to_gpu == from_gpu:
+                continue
+            self.sized_by, written = call, " ".join(text_of(call).split())
+            there, here = (target, source) if to_gpu else (source, target)
+            if unfit := self._unfit_pointers(there, here, type_of[first_name(there)]):
+                return f"the call {written} {unfit}"
             right = "cudaMemcpyHostToDevice" if to_gpu else "cudaMemcpyDeviceToHost"
             wrong = "cudaMemcpyDeviceToHost" if to_gpu else "cudaMemcpyHostToDevice"
-            other = first_name(source if to_gpu else target)
-            if to_gpu != from_gpu and text_of(direction) == wrong and other not in on_gpu:
-                self.sized_by = call
-                there = first_name(target if to_gpu else source)
+            if text_of(direction) == wrong and first_name(here) not in on_gpu:
                 return (
-                    f"the call {' '.join(text_of(call).split())} copies {'to' if to_gpu else 'from'} "
-                    f"{there}, which is memory of the GPU; pass {right}"
+                    f"the call {written} copies {'to' if to_gpu else 'from'} {first_name(there)}, which is "
+                    f"memory of the GPU; pass {right}"
                 )
+        self.sized_by = None
         return ""
+
+    def _unfit_pointers(self, on_gpu: Node, on_host: Node, needed: str) -> str:
+        """Return what is wrong with the pointers of a copy, in words for after the call; empty for nothing.
+
+        Args:
+            needed: type of the matrix's elements.
+        """
+        for node in (on_gpu, on_host):
+            name = text_of(node).removeprefix("&")
+            kind = kind_of_handle(self.file, self.function, name) if name != text_of(node) else ""
+            if kind:
+                elements = f"{name}.data()" if kind == "vector" else name
+                return (
+                    f"passes the address of the {kind} {name} itself; pass {elements}, the address of its "
+                    "elements"
+                )
+        # Such as `std::vector<float>`.
+        words = re.findall(r"\w+", self.function.types.get(first_name(on_host), ""))
+        held = next((word for word in words if word in BYTES and word != "char"), "")
+        if not {held, needed} <= BYTES.keys() or BYTES[held] == BYTES[needed]:
+            return ""
+        return (
+            f"copies elements of type {held} where {self.kernel.name} has elements of type {needed}; let the "
+            f"array on the host have elements of type {needed}, which the host converts"
+        )
 
     def _pointed_to_by_member(self, struct: str) -> str:
         """Return the type of the elements to which the only pointer in a struct points; empty if unknown."""

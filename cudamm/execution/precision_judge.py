@@ -213,11 +213,12 @@ def _described(precision: Precision, problem: Problem, method: Method | None) ->
             f"addition: keep it in float, {factors}and round it once, when C is stored{advice}; "
             f"{describe(precision)}"
         )
-    products = _rounded_products(method) if method is not None and problem.element.rounds_sums else []
+    is_of_halves = problem.element.rounds_sums or problem.element.keeps_sums
+    products = _rounded_products(method) if method is not None and is_of_halves else []
     if method is not None and len(products) == 1 and not sums:
-        ((line, function),) = products
+        ((line, what),) = products
         return (
-            f"{function}() rounds each product (line {line} of {method.path.name}): convert the factors to "
+            f"{what} rounds each product (line {line} of {method.path.name}): convert the factors to "
             f"float before they are multiplied{advice}; {describe(precision)}"
         )
     place = _place(method, types) if method is not None else ""
@@ -227,11 +228,17 @@ def _described(precision: Precision, problem: Problem, method: Method | None) ->
 
 
 def _rounded_products(method: Method) -> list[tuple[int, str]]:
-    """Return the lines that add a product of `__hmul`, which rounds it, with the function's name."""
+    """Return the lines that add a product of two halves, which is rounded, with what multiplies there."""
     plain = without_comments(method.source)
     compiled = without_comments(method.code)  # has no other kernel of the file
-    found = re.finditer(r"(?:\+=|add2?(?:_rn)?\s*\()[^;{}]*?\b(__hmul2?(?:_rn)?)\s*\(", plain)
-    return [(plain.count("\n", 0, each.start(1)) + 1, each[1]) for each in found if each[0] in compiled]
+    by_function = r"(?:\+=|add2?(?:_rn)?\s*\()[^;{}]*?\b(__hmul2?(?:_rn)?)\s*\("
+    by_operator = r"\b__half2float\s*\(\s*([\w.\[\]\s+]+\*[\w.\[\]\s+]+)\)"
+    return [
+        (plain.count("\n", 0, each.start(1)) + 1, what or f"{each[1]}()")
+        for pattern, what in ((by_function, ""), (by_operator, "the operator * of two halves"))
+        for each in re.finditer(pattern, plain)
+        if each[0] in compiled
+    ]
 
 
 def _sample(m: int, n: int) -> tuple[Matrix, Matrix]:

@@ -87,18 +87,24 @@ def tails(results: Sequence[OccupancyResult]) -> list[str]:
         *(
             f"tail: {configuration(r, results)}: the grid fills only {percent(waves)} of one wave: it has "
             f"{r.grid_blocks or 0:,} blocks, and the device has room for "
-            f"{r.active_blocks * r.multiprocessors:,}"
+            f"{r.active_blocks * r.multiprocessors:,}{_without_blocks(r)}"
             for _, waves, r in sparse[:MOST_TAILS]
         ),
         *_rest(sparse, "with less than one wave"),
         *(
             f"tail: {configuration(r, results)}: the grid needs {waves:.2f} waves. The last wave has only "
-            f"{_in_last_wave(r)} blocks but takes nearly as long as a full one, so {percent(share)} of the "
+            f"{_in_last_wave(r)} blocks and may take as long as a full one; then {percent(share)} of the "
             "time is used"
             for share, waves, r in worst[:MOST_TAILS]
         ),
         *_rest(worst, "with such a last wave"),
     ]
+
+
+def _without_blocks(result: OccupancyResult) -> str:
+    """Return how many multiprocessors get no block; empty if all get one."""
+    idle = result.multiprocessors - (result.grid_blocks or 0)
+    return f"; {idle} of the {result.multiprocessors} multiprocessors get no block" if idle > 0 else ""
 
 
 def _rest(found: Sequence[object], what: str) -> list[str]:

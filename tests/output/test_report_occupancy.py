@@ -267,7 +267,7 @@ def test_the_three_worst_tails_are_reported() -> None:
     sparse, *lines = [line for line in text.splitlines() if line.startswith("tail: 256")]
     assert "the grid fills only 50% of one wave: it has 205 blocks, and the device has room for 410" in sparse
     assert all(line.startswith("tail: 256 threads, 48 registers, 0 bytes on sm_86: ") for line in lines)
-    pattern = re.compile(r"([\d.]+) waves\. The last wave has only (\d+) of 410 .* so ([\d.]+)% of")
+    pattern = re.compile(r"([\d.]+) waves\. The last wave has only (\d+) of 410 .* then ([\d.]+)% of")
     found = [pattern.search(line) for line in lines]
     assert [match and match.groups() for match in found] == [
         ("1.10", "41", "55"), ("1.30", "123", "65"), ("2.50", "205", "83.3")

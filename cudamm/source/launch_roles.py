@@ -96,6 +96,12 @@ _BY_ATOMICS = "let each block add its part to C with atomicAdd()"
 """How a kernel that has a part of each sum may give the whole product."""
 
 
+def _names_transposed(letter: str) -> re.Pattern[str]:
+    """Return what names of a transposed matrix contain: `B_t`, `d_bT`, `bt`, and not `mat`."""
+    short = rf"{letter}_?[tT]$|(?:^|_){letter.lower()}_?[tT]$"
+    return re.compile(rf"(?i:transp|(?<!no)(?<!no_)trans$|col_?maj)|{short}")
+
+
 class LaunchRoles:
     """The matrices and the sizes of one launch.
 
@@ -1145,6 +1151,7 @@ class LaunchRoles:
             }
             if not by_column:
                 self.columns |= self._stored_across()
+            self.columns |= set(filter(self._is_named_transposed, "AB"))  # whatever the kernel reads
         return evidence_in(body, uses, self.columns)
 
     @property
@@ -1179,11 +1186,9 @@ class LaunchRoles:
             return True
         if self.transposed_tensor(parameter):
             return True
-        names = (self.kernel.name, parameter, text_of(self.passed(parameter)))
         letter = self.letters[parameter]
-        short = rf"{letter}_?[tT]$|(?:^|_){letter.lower()}_?[tT]$"  # `B_t`, `d_bT`, `bt`, and not `mat`
-        long = r"(?i:transp|(?<!no)(?<!no_)trans$|col_?maj)"
-        if any(re.search(rf"{long}|{short}", name) for name in names):
+        names = (self.kernel.name, parameter, text_of(self.passed(parameter)))
+        if any(map(_names_transposed(letter).search, names)):
             return True
         given = (self.statement.template_arguments or "").replace(" ", "").split(",")
         flags = zip(template_parameters(self.kernel), given, strict=False)
@@ -1192,6 +1197,14 @@ class LaunchRoles:
         if self._is_called_transposed(parameter):
             return True
         return any(re.search("\\w_[tT]$|[a-z]T$", n) for n in (parameter, first_name(self.passed(parameter))))
+
+    def _is_named_transposed(self, letter: str) -> bool:
+        """Return whether kernel and host call A or B transposed, as `At` and `d_At`, or a comment says so."""
+        parameter = next(name for name, each in self.letters.items() if each == letter)
+        names = parameter, first_name(self.passed(parameter))
+        said = rf"\b(?:{letter}|{'|'.join(map(re.escape, names))}) is (?:stored|passed|given) transposed\b"
+        is_said = any(re.search(said, comment) for comment in _COMMENT.findall(self.file.text))
+        return is_said or all(map(_names_transposed(letter).search, names))
 
     def _is_called_transposed(self, parameter: str) -> bool:
         """Return whether a comment says that a kernel gets A or B transposed, or column by column."""

@@ -142,7 +142,11 @@ def remarks_on_padding(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[st
     if padded:
         size, whole = next(iter(padded.items()))
         others = ", others likewise" * (len(padded) > 1)
-        yield f"{size} was padded with zeros to {whole}{others}, because the kernel requires such multiples"
+        methods = {variant.method for variant, _ in chosen}
+        of_one = methods.pop() if len(methods) == 1 else None
+        multiples = [each.text for each in of_one.requires if "%" in each.text] if of_one else []
+        such = f"multiples: {', '.join(multiples)}" if multiples else "such multiples"
+        yield f"{size} was padded with zeros to {whole}{others}, because the kernel requires {such}"
 
 
 def kernels_of(

@@ -90,6 +90,7 @@ NAMED_GPUS = tuple(
         ("v100-pcie", "Tesla V100 PCIe", "sm_70", 80, 1380, 900, _V100,
          ("v100-pcie-16gb", "v100-pcie-32gb")),
         ("t4", "Tesla T4", "sm_75", 40, 1590, 320, _TURING),
+        ("rtx2080", "GeForce RTX 2080", "sm_75", 46, 1710, 448, _TURING),
         ("rtx2080ti", "GeForce RTX 2080 Ti", "sm_75", 68, 1545, 616, _TURING),
         ("a100", "A100 40GB", "sm_80", 108, 1410, 1555, _A100,
          ("a100-sxm4-40gb", "a100-pcie-40gb")),

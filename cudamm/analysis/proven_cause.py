@@ -337,7 +337,20 @@ def _of_several_edges(case: Case, edge: int) -> ProvenCause | None:
             return None
         is_same = found is not None and not cause.has_change and cause.line == found.line
         found = found if is_same else cause
-    return found
+    return found if found is not None and _is_enough(found, case, edge) else None
+
+
+def _is_enough(cause: ProvenCause, case: Case, edge: int) -> bool:
+    """Return whether a change makes the product right where no size is a multiple; True if it is inferred."""
+    ragged = _at_multiples(case, edge, 1) if cause.has_change else None
+    if ragged is None:
+        return True
+    try:
+        return is_right(cause.applied(ragged))
+    except KernelError:
+        return False
+    finally:
+        ragged.problem.release()
 
 
 def _of_edge(ragged: Case, mended: Case, edge: int, first: ProvenCause | None) -> ProvenCause | None:

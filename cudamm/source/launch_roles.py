@@ -1266,10 +1266,8 @@ class LaunchRoles:
         variable = first_name(argument)
         value, whole = caller.values.get(f"{variable}_{member}"), caller.values.get(variable)
         if value is None and whole is not None and whole.type == "initializer_list":
-            listed = whole.named_children
-            value = (
-                listed[members.index(member)] if len(listed) == len(members) and member in members else None
-            )
+            listed = whole.named_children if len(whole.named_children) == len(members) else []
+            value = dict(zip(members, listed, strict=False)).get(member)
             value = value and (value.child_by_field_name("value") or value)  # `.width = K`
         while value is not None and value.type == "assignment_expression":  # `a.width = a.height = n`
             value = value.child_by_field_name("right")
@@ -1278,6 +1276,7 @@ class LaunchRoles:
         return size_name(caller, value)
 
     def _own_member_name(self, parameter: str, member: str) -> str:
+        """Return the launching function's own name for a member, whatever its caller calls it."""
         member = self.exchanged_members.get(member, member)
         if not member:
             return ""

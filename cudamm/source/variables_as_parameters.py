@@ -7,7 +7,7 @@ sizes such as `__constant__ int width;` to which the program copies a number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from tree_sitter import Node
 
@@ -38,7 +38,7 @@ def with_arrays_as_parameters(source: str) -> str:
             return source
         declared = ", ".join(arrays[name][1] for name in used)
         edits.add((parameters.start_byte, parameters.end_byte, f"({declared})"))
-        edits.update(_launches(tree, declared_name(head), used))
+        edits.update(_launches(tree, declared_name(head), {name: arrays[name] for name in used}))
         for declaration, _ in (arrays[name] for name in used):
             if "__managed__" in text_of(declaration):
                 continue  # its name is an address for the host too
@@ -179,11 +179,26 @@ def _head(function: Node) -> str:
     return text_of(function).partition("{")[0]
 
 
-def _launches(tree: Node, kernel: str, arrays: list[str]) -> Iterator[tuple[int, int, str]]:
+def _launches(
+    tree: Node, kernel: str, arrays: Mapping[str, tuple[Node, str]]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the arguments of each launch, and an allocation of each array, which says its extents."""
     for given in _calls(tree, kernel):
         function = next((node for node in ancestors(given) if node.type == "function_definition"), given)
-        passed = ", ".join(_address_of(function, name) or name for name in arrays)
-        yield given.start_byte, given.end_byte, f"({passed})"
+        passed = {name: _address_of(function, name) or name for name in arrays}
+        yield given.start_byte, given.end_byte, f"({', '.join(passed.values())})"
+        body = function.child_by_field_name("body")
+        if body is not None:
+            begin = body.start_byte + 1
+            calls = (f" cudaMalloc(&{passed[name]}, {_bytes_of(arrays[name][0])});" for name in arrays)
+            yield begin, begin, "".join(calls)
+
+
+def _bytes_of(declaration: Node) -> str:
+    """Return `H * W * sizeof(float)` for `float a[H][W];`."""
+    sizes = [text_of(node.child_by_field_name("size")) for node in all_of(declaration, "array_declarator")]
+    # The outermost declarator holds the last size.
+    return " * ".join((*sizes[::-1], f"sizeof({text_of(declaration.child_by_field_name('type'))})"))
 
 
 def _address_of(function: Node, array: str) -> str:

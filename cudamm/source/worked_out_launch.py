@@ -432,6 +432,10 @@ class _Launch:
             entry = self._entry()
             fields |= {"entry": entry} if entry != self.statement.kernel else {}
             fields["args"] = ", ".join(map(self._argument, range(len(self.found.parameters))))
+            body = text_of(self.kernel.node.child_by_field_name("body"))
+            for parameter in self.found.parameters:
+                if parameter.is_scale and not re.search(rf"\b{parameter.name}\b", body):
+                    self.left_out[f"{self.kernel.name} never uses its argument {parameter.name}"] = None
             if self.statement.configuration:
                 for key, text in self._configuration():
                     fields[key] = text

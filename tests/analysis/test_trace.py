@@ -434,15 +434,24 @@ def test_the_watched_warp_is_the_requested_one():
 @pytest.mark.slow
 def test_the_counts_of_some_warps_are_scaled_to_the_block(monkeypatch):
     """A requested warp is watched even if another warp represents it in the counts."""
-    monkeypatch.setattr("cudamm.devices.observe.MOST_CALLS", 50_000)
-    every = traced("block-coarse", "64", BLOCK_SIZE=8)
-    settings = Settings(blocks=7, warp=1, steps=1)
-    some = traced("block-coarse", "64", BLOCK_SIZE=8, settings=settings)
-    assert every.warps == (2, 2) and some.warps == (1, 2) and some.scaled and not every.scaled
-    assert some.accesses == every.accesses
+    monkeypatch.setattr("cudamm.devices.observe.MOST_CALLS", 10_000)
+    every = traced("coalesced", "64", BLOCK_SIZE=16)
+    settings = Settings(blocks=7, warp=7, steps=1)
+    some = traced("coalesced", "64", BLOCK_SIZE=16, settings=settings)
+    assert every.warps == (128, 128) and some.warps[0] < some.warps[1]
+    assert some.scaled and not every.scaled and some.accesses == every.accesses
     assert some.watched is not None
     first = some.watched.accesses[0]
-    assert first.access.array == "C" and first.cells(0)[32, 0] == [0]
+    assert first.access.array == "A" and first.cells(0).keys() == {(14, 0), (15, 0)}  # rows 14 and 15
+
+
+def test_rows_that_begin_at_alternating_places_are_counted_exactly_from_some_warps(monkeypatch):
+    """Rows of 68 floats begin at the middle of a sector in every second row."""
+    monkeypatch.setattr("cudamm.devices.observe.MOST_CALLS", 30_000)
+    every = traced("coalesced", "68", BLOCK_SIZE=32)
+    some = traced("coalesced", "68", BLOCK_SIZE=32, settings=Settings(blocks=7))
+    assert some.warps[0] < some.warps[1]
+    assert some.accesses == every.accesses
 
 
 def test_a_warp_or_block_that_does_not_exist_is_refused():

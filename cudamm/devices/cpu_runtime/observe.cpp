@@ -223,7 +223,9 @@ struct Recorder {
     unsigned long long index;
     unsigned threads, interval = 0, first_interval = 0, block_number = 0;
     bool barrier_seen, left_out;
-    unsigned warp_stride;  // one of so many warps is traced, if no thread waits for another
+    // One of `group_stride` groups of warps is traced, if no thread waits for another. A group has several warps, as
+    // rows may begin at alternating places in a sector.
+    unsigned warps_of_group, group_stride;
     unsigned long long calls;
     unsigned last_pc = 0;  // the last access or basic block
     bool tries_again = false;  // after a weak exchange that failed because another block was faster
@@ -360,7 +362,7 @@ void Recorder::begin(unsigned long long block_index, uint3 block_place, dim3 blo
     for (unsigned t = 0; t < threads; ++t)
         if (!events[t]) events[t] = new Event[most_events + 2 * most_highest + 1];
     barrier_seen = left_out = false;
-    warp_stride = 1;
+    warps_of_group = group_stride = 1;
     calls = 0;
     blocks.resize(++block_number + 1);
     known.assign(block_number + 1, Release());
@@ -866,7 +868,8 @@ void block_begins(unsigned long long index, uint3 block, dim3 extent, size_t dyn
 bool thread_begins(unsigned thread) {
     Recorder& r = *recorder();
     const bool is_watched = (long long)r.index == watched_block && thread / lanes == watched_warp;
-    if (thread % lanes == 0) r.left_out = !r.barrier_seen && thread / lanes % r.warp_stride && !is_watched;
+    const unsigned group = thread / lanes / r.warps_of_group;
+    if (thread % lanes == 0) r.left_out = !r.barrier_seen && group % r.group_stride && !is_watched;
     if (r.left_out) return false;
     r.seen[thread] = true;
     return true;
@@ -885,7 +888,10 @@ void stops(unsigned thread, Stop where) {
     // After the first warp: if no thread waited, no thread needs the warps that are left out.
     if (thread < lanes && where == Stop::ended && most_calls) {
         const unsigned long long affordable = std::max(1ull, most_calls / std::max(1ull, r.calls));
-        r.warp_stride = ((r.threads + lanes - 1) / lanes + affordable - 1) / affordable;
+        while (r.warps_of_group < 8 && 2 * r.warps_of_group <= affordable) r.warps_of_group *= 2;
+        const unsigned threads = lanes * r.warps_of_group, groups = (r.threads + threads - 1) / threads;
+        const unsigned long long affordable_groups = affordable / r.warps_of_group;
+        r.group_stride = (groups + affordable_groups - 1) / affordable_groups;
     }
 }
 

@@ -46,6 +46,7 @@ from cudamm.source.kernel_changes import (
     NO_ZERO,
     OF_BYTES,
     ONCE_TOO_OFTEN,
+    OTHER_CONDITION,
     SELECTED,
     STEP_OF_GRID,
     TWO_INDICES,
@@ -1545,7 +1546,7 @@ def _is_right_at_other_sizes(cause: ProvenCause, case: Case, edge: int = 1) -> b
     deeper = (Shape(m, n, times * k), Shape(m, n, 2 * k), Shape(2 * m, 2 * n, 2 * k))
     small = (shape for shape in deeper if math.prod(shape.extents) <= MOST_WORK)
     shapes += itertools.islice(filter(functools.partial(_has_launch, case), small), 1)
-    if cause.change is not None and cause.change[0].is_condition:  # such as tx < M for each of M > tx rows
+    if cause.mistake.startswith(OTHER_CONDITION):  # such as tx < M, which holds for each of M > tx rows
         shapes += [Shape(_FEW, n, k), Shape(m, _FEW, k)]
     return all(_is_right_at(cause, case, _like(shape, case, edge)) for shape in shapes)
 

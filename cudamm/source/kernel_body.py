@@ -207,7 +207,8 @@ class KernelBody:
             sign = text_of(node.child_by_field_name("operator"))
             if sign not in ("<", ">=", "<=", ">") or _is_of_loop(node):
                 continue
-            left, right = (translation.of(node.child_by_field_name(side)) for side in ("left", "right"))
+            at = replace(translation, bound=self._redeclared_at(node, translation))
+            left, right = (at.of(node.child_by_field_name(side)) for side in ("left", "right"))
             varying = frozenset(self._varying(terms(left.text))) if left else frozenset()
             if left and right and right.text in self.sizes and not (varying and varying <= self._counters):
                 yield varying, right.text

@@ -77,6 +77,9 @@ ENDS_TOO_EARLY = "the sums end too early, as"
 OF_BYTES = "of bytes"
 """Part of the mistake of a number of bytes that is used as one of elements."""
 
+OTHER_CONDITION = "the condition has the wrong"
+"""Beginning of the mistake of a condition on another variable or size."""
+
 ONCE_TOO_OFTEN = "once too often"
 """End of the mistake of an index with a factor that it should not have."""
 
@@ -1172,7 +1175,7 @@ class _Changes:
             if site.array and (is_factor or site.kind == "argument"):
                 mistake, rank = f"wrong row length where {site.array} is {self._verb(site)}", 0
             elif site.kind == "condition":
-                mistake, rank = f"the condition has the wrong size, {name}", 3
+                mistake, rank = f"{OTHER_CONDITION} size, {name}", 3
             else:
                 mistake, rank = f"{WRONG_SIZE}, {name}", 2 if is_factor or divisors else 4
             of = name.partition(".")[0]  # the sizes of the same matrix come first: `C.width` for `C.height`
@@ -1193,7 +1196,7 @@ class _Changes:
                 continue
             mistake = f"{WRONG_SIZE}, {name}"
             if site.kind == "condition":
-                mistake = f"the condition has the wrong size, {name}"
+                mistake = f"{OTHER_CONDITION} size, {name}"
             is_in_tile = is_tile and site.array in self._shared  # `threadCol * TM` for `threadCol * TN`
             is_likely = is_factor and (is_in_tile or self._points(site.array))
             rank = (1 if is_likely else 3) + (site.array in self._pointers)
@@ -1785,7 +1788,7 @@ class _Changes:
         for name in dict.fromkeys(alike):
             if name != text_of(left) and self._is_visible(name, site.node):
                 new = replaced(site.node, {left: name})
-                yield self._change(site, new, f"the condition has the wrong variable, {text_of(left)}", 1)
+                yield self._change(site, new, f"{OTHER_CONDITION} variable, {text_of(left)}", 1)
 
     def _without_conjunct(self, site: Site) -> Iterator[KernelChange]:
         """Yield `k < K` for `col < N && k < K`: a thread may load what only other threads use."""
@@ -1836,13 +1839,13 @@ class _Changes:
                     mistake = f"the condition looks only at a part of the index {text}"
                     yield self._change(site, new, mistake, 2)
                 elif name not in used | set(self._sizes) or compared.count(name) > 1:
-                    yield self._change(site, new, f"the condition has the wrong variable, {name}", 2)
+                    yield self._change(site, new, f"{OTHER_CONDITION} variable, {name}", 2)
             name = text_of(side)
             is_wrong = compared.count(name) > 1 or name not in used | set(self._sizes)
             for other in sorted(used & self._varying) if is_wrong and side.type == "identifier" else ():
                 if other not in compared:
                     new = replaced(site.node, {side: other})
-                    yield self._change(site, new, f"the condition has the wrong variable, {name}", 2)
+                    yield self._change(site, new, f"{OTHER_CONDITION} variable, {name}", 2)
 
     def _with_missing_bound(self, site: Site) -> Iterator[KernelChange]:
         """Yield `row < M && col < N` for `row < M` around an index with both."""

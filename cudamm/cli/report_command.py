@@ -155,8 +155,9 @@ def _page_path(path: str) -> str:
 
 
 def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyResult], str]:
-    """Return the occupancy of the kernels that can be compiled here, and why others have none."""
+    """Return the occupancy of the kernels that can be compiled here, and remarks on it."""
     from cudamm.cli.session import Session
+    from cudamm.compile.nvcc_compiler import remark_on_estimate
     from cudamm.devices.device import DeviceInfo
     from cudamm.occupancy.occupancy_result import SCHEMA, OccupancyResult
     from cudamm.output.page.page_kernels import architecture_of, occupancy_of, on_gpu
@@ -187,4 +188,6 @@ def _occupancy(saved: Saved, kernels: Sequence[Kernel]) -> tuple[list[OccupancyR
             session.exit_status(True)
         except (NoDeviceError, UsageError) as error:
             return [], f"This section is empty: {error}."
-        return session.results, why_not if missing else ""
+        estimate = remark_on_estimate(architecture.name)
+        remarks = ([why_not] if missing else []) + ([f"The {estimate}."] if estimate else [])
+        return session.results, " ".join(remarks)

@@ -1202,7 +1202,9 @@ class LaunchRoles:
         """Return whether kernel and host call A or B transposed, as `At` and `d_At`, or a comment says so."""
         parameter = next(name for name, each in self.letters.items() if each == letter)
         names = parameter, first_name(self.passed(parameter))
-        said = rf"\b(?:{letter}|{'|'.join(map(re.escape, names))}) is (?:stored|passed|given) transposed\b"
+        called = "|".join((letter, *map(re.escape, names)))
+        # Not “the tile of A is stored transposed”.
+        said = rf"(?<!\bof )\b(?:{called}) is (?:stored|passed|given) transposed\b"
         is_said = any(re.search(said, comment) for comment in _COMMENT.findall(self.file.text))
         return is_said or all(map(_names_transposed(letter).search, names))
 

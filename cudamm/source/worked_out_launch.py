@@ -985,7 +985,8 @@ class _Launch:
                     whole.append((letter, verb))
                 else:
                     given = text_of(self.function.values.get(text_of(size), size))
-                    much = f"{100 * float(share):.3g}% of" if len({*shares}) == 1 else f"{given} bytes of"
+                    is_share_known = self._program_size() is not None or len({*shares}) == 1
+                    much = f"{100 * float(share):.3g}% of" if is_share_known else f"{given} bytes of"
                     why = f"{here} {much} {pointer}, which has {rows} x {columns} elements; {whole_bytes}"
                     is_beyond = share > 1 and (letter, "allocates") in whole and verb == "copies"
                     short.append((call, why if 0 < share < 1 or is_beyond else ""))

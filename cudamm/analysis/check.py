@@ -539,8 +539,9 @@ def _look_for_cause(
 
 
 def _without(mistakes: Sequence[Mistake], others: Sequence[Mistake]) -> list[Mistake]:
-    """Return the mistakes that are not among others."""
-    return [mistake for mistake in mistakes if not any(mistake.is_same(other) for other in others)]
+    """Return the mistakes that are not among others, with the same message."""
+    known = {other.message for other in others}
+    return [m for m in mistakes if m.message not in known or not any(map(m.is_same, others))]
 
 
 def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:

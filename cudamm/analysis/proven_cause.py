@@ -404,8 +404,7 @@ def _with_fewer_blocks(case: Case) -> Case:
 
 def _of_vectors(case: Case, edge: int) -> ProvenCause | None:
     """Return the condition that makes a kernel of vectors right where its sizes are multiples of these."""
-    width = _vector_width(case.program)
-    ragged = _at_multiples(case, edge, width) if width > 1 else None
+    ragged = _at_vectors(case, edge)
     if ragged is None:
         return None
     try:
@@ -416,13 +415,19 @@ def _of_vectors(case: Case, edge: int) -> ProvenCause | None:
 
 def _is_right_for_vectors(case: Case, edge: int) -> bool:
     """Return whether a kernel of vectors is right where its sizes are multiples of these only."""
-    width = _vector_width(case.program)
-    ragged = _at_multiples(case, edge, width) if width > 1 else None
+    ragged = _at_vectors(case, edge)
+    if ragged is None:
+        return False
     try:
-        return ragged is not None and is_right(ragged) and _has_no_fault(ragged)
+        return is_right(ragged) and _has_no_fault(ragged)
     finally:
-        if ragged is not None:
-            ragged.problem.release()
+        ragged.problem.release()
+
+
+def _at_vectors(case: Case, edge: int) -> Case | None:
+    """Return a case at sizes that are multiples of the kernel's vectors only; None without vectors."""
+    width = _vector_width(case.program)
+    return _at_multiples(case, edge, width) if width > 1 else None
 
 
 def _vector_width(source: Program) -> int:

@@ -105,7 +105,9 @@ def is_free_if_swizzled(array: str, shape: ArrayShape, observation: Observation,
     """
     columns, element_bytes = shape.extents[1] - has, shape.element_bytes
     sites = {a.site: a for a in observation.accesses if a.array == array and a.space == "shared"}
-    if columns & (columns - 1) or any(access.size_bytes != element_bytes for access in sites.values()):
+    requests = {site: _offsets(site, observation) for site in sites}
+    is_of_elements = all(access.size_bytes == element_bytes for access in sites.values())
+    if columns & (columns - 1) or not (is_of_elements and all(requests.values())):
         return False
 
     def swizzled(offset: int) -> int:
@@ -115,7 +117,7 @@ def is_free_if_swizzled(array: str, shape: ArrayShape, observation: Observation,
     return all(
         _wavefronts(moved, access) == len(_in_groups(moved, access))
         for site, access in sites.items()
-        for moved in (list(map(swizzled, offsets)) for offsets in _offsets(site, observation))
+        for moved in (list(map(swizzled, offsets)) for offsets in requests[site])
     )
 
 

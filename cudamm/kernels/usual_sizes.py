@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cudamm.errors import KernelError, UsageError
 from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES
+from cudamm.kernels.problem import MOST_ELEMENTS
 from cudamm.source.c_text import without_comments
 from cudamm.source.expression import MOST_THREADS
 
@@ -131,6 +132,12 @@ def own_size_not_run(variant: Variant, sizes: Sequence[tuple[int, ...]]) -> list
         return []
     option = f"-n {own[0]}" if len(set(own)) == 1 else f"-n {'x'.join(map(str, own))}"
     size = " x ".join(map(str, own))
+    m, n, k = own
+    if (largest := max(m * k, k * n, m * n)) > MOST_ELEMENTS:
+        return [
+            f"the program's own size, {size}, cannot be run: a matrix has {largest:,} elements, and an int "
+            f"reaches {MOST_ELEMENTS:,}, so that an index computed as int overflows; compute it as size_t"
+        ]
     why = "" if is_affordable(variant, own) else ", because it is large for a processor"
     return [f"the program's own size, {size}, was not run{why}; {option} runs it, or says how long it takes"]
 

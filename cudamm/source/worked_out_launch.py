@@ -463,7 +463,7 @@ class _Launch:
                 f"two matrices for {passed['A']}, which the program passes as A and as B"
             )
         conflict = self.zeros_mistake or exchanged or self._type_conflict()
-        of_host_code = self._exchanged_factors, self._wrong_bytes, self._wrong_copy
+        of_host_code = self._exchanged_factors, self._cut_factor, self._wrong_bytes, self._wrong_copy
         for look in of_host_code if "args" in fields else ():
             conflict = conflict or look()
         shown = self.cleared_by if self.zeros_mistake else self.sized_by
@@ -911,6 +911,20 @@ class _Launch:
             f"alpha and beta are swapped where the kernel is launched: {self.kernel.name} gets {alpha} as "
             f"alpha and {beta} as beta; pass {beta} for alpha and {alpha} for beta"
         )
+
+    def _cut_factor(self) -> str:
+        """Return that alpha or beta loses its fraction in a parameter that is a whole number."""
+        for parameter, node in zip(self.found.parameters, self.statement.arguments, strict=False):
+            declared = self.kernel.types.get(parameter.name, "")
+            value = _real_number(self.file, self.function, node) if parameter.is_scale else None
+            if value is None or not math.isfinite(value) or value == int(value):
+                continue
+            if _WHOLE_NUMBER.fullmatch(declared):
+                return (
+                    f"{parameter.name} is {value:g}, and “{declared} {parameter.name}” of {self.kernel.name} "
+                    f"cuts it to {int(value)}; declare it float {parameter.name}"
+                )
+        return ""
 
     def _wrong_bytes(self) -> str:
         """Return `_memory_mistake` in the words of the program."""

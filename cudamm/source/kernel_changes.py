@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -1697,8 +1698,32 @@ class _Changes:
             left for left in targets if left.type == "subscript_expression" and _base(left) in self._shared
         ]
         yield from loads_of_whole_tiles(
-            stores, extents_of, self._index_of["threadIdx"], self._function.first_values, block
-        )
+            stores, extents_of, lambda name: number_in(self._text, name), self._index_of["threadIdx"],
+            self._function.first_values, block,
+        )  # fmt: skip
+        yield from self._steps_of_threads(block)
+
+    def _steps_of_threads(self, block: tuple[int, int]) -> Iterator[KernelChange]:
+        """Yield the loops that the threads of a block share with the number of threads as their step."""
+        sites = []
+        for loop in all_of(self._body, "for_statement"):
+            update, start = loop.child_by_field_name("update"), loop.child_by_field_name("initializer")
+            step = update.child_by_field_name("right") if update is not None else None
+            begun = all_of(start, "init_declarator") if start is not None else ()
+            values = (node.child_by_field_name("value") for node in begun)
+            used = set().union(*(self._used_by(value) for value in values if value is not None))
+            is_of_threads = "threadIdx.x" in used and not {"blockIdx.x", "blockIdx.y"} & used
+            if update and step and sign_of(update) == "+=" and is_of_threads and "Dim" not in text_of(step):
+                sites.append(Site(step, update, "", "step"))
+        if not sites:
+            return
+        new = "blockDim.x * blockDim.y" if block[1] > 1 else "blockDim.x"
+        mistake = f"the step {text_of(sites[0].node)} is not the number of threads, {math.prod(block)}"
+        change = self._change(sites[0], new, mistake, 0)
+        edits = tuple((site.node.start_byte, site.node.end_byte, new) for site in sites)
+        lines = [f"line {file_and_line_of(site.node)[1]}" for site in sites[1:]]
+        cure = f"{change.cure}, also in {' and '.join(lines)}" if lines else change.cure
+        yield dataclasses.replace(change, cure=cure, edits=edits)
 
     def with_zeros(self) -> Iterator[KernelChange]:
         """Yield each load of a tile at `min(k, K - 1)` with a 0 where `k` is not less than K."""

@@ -33,6 +33,7 @@ class _Load:
 def loads_of_whole_tiles(
     stores: Sequence[Node],
     extents_of: Callable[[str], tuple[int, ...]],
+    number_of: Callable[[str], int | None],
     names: Mapping[str, Sequence[str]],
     values: Mapping[str, Node],
     block: tuple[int, int],
@@ -42,6 +43,7 @@ def loads_of_whole_tiles(
     Args:
         stores: the elements of shared arrays that assignments set.
         extents_of: returns the extents of a shared array; empty if they are not known.
+        number_of: returns the value of a constant; None if it is not known.
         names: the names of threadIdx.x and threadIdx.y, by their axes.
         values: the values of the variables.
         block: the threads of a block along x and y.
@@ -53,7 +55,7 @@ def loads_of_whole_tiles(
         extents = extents_of(array)
         if statement is None or len(extents) not in (1, 2):
             continue
-        steps = _steps(left, extents, names, block)
+        steps = _steps(left, extents, number_of, names, block)
         if steps and not any(each.array == array for each in found):
             found.append(_Load(statement, array, extents, steps))
     for chosen in [*([found] if len(found) > 1 else []), *([each] for each in found)]:
@@ -72,7 +74,11 @@ def _statement_of(left: Node) -> Node | None:
 
 
 def _steps(
-    left: Node, extents: Sequence[int], names: Mapping[str, Sequence[str]], block: tuple[int, int]
+    left: Node,
+    extents: Sequence[int],
+    number_of: Callable[[str], int | None],
+    names: Mapping[str, Sequence[str]],
+    block: tuple[int, int],
 ) -> dict[str, tuple[int, int]]:
     """Return the variables in the index of a tile that take too few values; see `_Load`."""
     indices = [each for part in all_of(left, "subscript_argument_list") for each in part.named_children]
@@ -88,7 +94,10 @@ def _steps(
             name = text_of(terms[0])
             is_of_axis = any(name in of_axis for of_axis in names.values())
             return {} if is_of_axis or extents[0] <= threads else {name: (extents[0], threads)}
-        return {}
+        row, columns = _row_of(terms, number_of)
+        if not columns or extents[0] % columns:
+            return {}
+        pairs = [(row, extents[0] // columns), ("", columns)]
     of_axis = {
         text: (extent, block["xy".index(axis)])
         for text, extent in pairs
@@ -101,6 +110,15 @@ def _steps(
     is_name = re.fullmatch(r"\w+", row) is not None
     is_part = threads % columns == 0 and threads < rows * columns
     return {row: (rows, threads // columns)} if is_name and is_part else {}
+
+
+def _row_of(terms: Sequence[Node], number_of: Callable[[str], int | None]) -> tuple[str, int]:
+    """Return `row` and the number `BK` of an index `row * BK + column`; 0 if it has another form."""
+    product = terms[0] if len(terms) == 2 else None
+    if product is None or sign_of(product) != "*":
+        return "", 0
+    row, columns = (text_of(product.child_by_field_name(side)) for side in ("left", "right"))
+    return row, number_of(columns) or 0
 
 
 def _change(

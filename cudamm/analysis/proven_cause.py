@@ -1075,10 +1075,15 @@ def _other_orders(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     where, by_name = _places_of_sizes(case, launch), case.variant.method.named_arguments
     orders = itertools.permutations(where) if len(where) == 3 else _with_two_swapped(where)
     for order in orders:
-        passed, right = (tuple(names[place] for place in chosen) for chosen in (where, order))
-        changed = {place for place, old, new in zip(where, passed, right, strict=True) if old != new}
-        if changed <= by_name:
+        changed = [pair for pair in zip(where, order, strict=True) if names[pair[0]] != names[pair[1]]]
+        if {place for place, _ in changed} <= by_name:
             continue
+        shown = changed if len(where) > 3 else zip(where, order, strict=True)
+        passed, right = (
+            own(", ".join(names[place] for place in places)) for places in zip(*shown, strict=True)
+        )
+        numbers = " and ".join(str(place + 1) for place, _ in changed)
+        at = f" as arguments {numbers}" if len(where) > 3 else ""
 
         def reordered(given: Launch, order: Sequence[int] = order) -> Launch:
             arguments = list(given.arguments)
@@ -1088,8 +1093,8 @@ def _other_orders(case: Case, launch: Launch) -> Iterator[ProvenCause]:
 
         yield ProvenCause(
             "the sizes are passed in another order than that in which the kernel takes them: "
-            f"{own(', '.join(passed))} instead of {own(', '.join(right))}",
-            f"pass {own(', '.join(right))}", relaunched=reordered,
+            f"{passed} instead of {right}{at}",
+            f"pass {right}{at}", relaunched=reordered,
         )  # fmt: skip
     of_a, of_b = (_place_of_matrix(launch, matrix) for matrix in ("A", "B"))
     if of_a is not None and of_b is not None:

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from cudamm.source.parsed_source import all_of, declared_name, is_inside, parsed, parsed_expression, text_of
+from cudamm.source.parsed_source import (
+    all_of,
+    declared_name,
+    is_inside,
+    is_of_value,
+    parsed,
+    parsed_expression,
+    text_of,
+)
 from cudamm.source.preprocessed import preprocessed
 
 
@@ -76,6 +84,8 @@ class Function:
         for node in all_of(
             self.node, "declaration", "parameter_declaration", "optional_parameter_declaration"
         ):
+            if is_of_value(node):
+                continue
             for declarator in node.children_by_field_name("declarator"):
                 yield node, declarator
 
@@ -386,6 +396,8 @@ def kind_of_handle(file: SourceFile, function: Function | None, name: str) -> st
     inside = [each.node for each in file.functions]
     tree = function.node if function is not None and is_local else file.tree
     for declaration in all_of(tree, "declaration", "parameter_declaration"):
+        if is_of_value(declaration):
+            continue
         if not is_local and any(is_inside(declaration, body) for body in inside):
             continue
         declarators = declaration.children_by_field_name("declarator")

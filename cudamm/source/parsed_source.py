@@ -62,6 +62,14 @@ def ancestors(node: Node) -> Iterator[Node]:
         yield node
 
 
+def is_of_value(node: Node) -> bool:
+    """Return whether a node, for the parser a parameter, is `n * n` in `std::vector<int> v(n * n)`."""
+    head = node.parent.parent if node.type == "parameter_declaration" and node.parent else None
+    variable = head.parent if head is not None and head.type == "function_declarator" else None
+    around = variable.parent if variable is not None and variable.type == "declaration" else None
+    return around is not None and around.type == "compound_statement"
+
+
 def line_of(node: Node) -> int:
     """Return the number of the line in which a node begins, from 1."""
     return node.start_point[0] + 1

@@ -12,7 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from tree_sitter import Node
 
 from cudamm.source.c_text import blanked
-from cudamm.source.parsed_source import all_of, ancestors, declared_name, is_inside, parsed, text_of
+from cudamm.source.parsed_source import (
+    all_of,
+    ancestors,
+    declared_name,
+    is_inside,
+    is_of_value,
+    parsed,
+    text_of,
+)
 
 MATRICES = 3
 
@@ -92,7 +100,8 @@ def with_variable_as_constant(source: str, name: str, value: int) -> str | None:
     ]
     edits: set[tuple[int, int, str]] = set()
     for function in launching:
-        own = list(_variables(all_of(function, "declaration", "parameter_declaration"), name))
+        declarations = all_of(function, "declaration", "parameter_declaration")
+        own = list(_variables((each for each in declarations if not is_of_value(each)), name))
         of_file = () if own else (node for node in tree.named_children if "const" not in text_of(node))
         scope, declared = (function, own) if own else (tree, list(_variables(of_file, name)))
         if not declared:

@@ -367,8 +367,11 @@ def parse_method(
     )
 
 
-def entries(source: str, path: Path, overrides: Overrides) -> list[str]:
+def entries(source: str, path: Path, overrides: Overrides, *, with_instances: bool = True) -> list[str]:
     """Return the kernels of a file that multiply two matrices, if it launches several and names none.
+
+    Args:
+        with_instances: return the instances of a template too, unless a field says how it is launched.
 
     Returns:
         The names; an empty list if the file's only kernel, or the one that is named, is to be taken.
@@ -381,7 +384,10 @@ def entries(source: str, path: Path, overrides: Overrides) -> list[str]:
 
     folders = folders_of(fields.get("include", ""))
     code = launch_fields.complete_source(path, source, folders)
-    found = launch_fields.launched_kernels(path, code, folders) if len(kernels_in(code)) > 1 else []
+    with_instances = with_instances and fields.keys().isdisjoint(("threads", "grid", "args"))
+    if len(kernels_in(code)) == 1 and not with_instances:
+        return []
+    found = launch_fields.launched_kernels(path, code, folders, with_instances=with_instances)
     return found if len(found) > 1 else []
 
 

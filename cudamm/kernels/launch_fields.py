@@ -63,14 +63,22 @@ class FoundLaunch:
     products: tuple[str, ...] = ()
 
 
-def launched_kernels(path: Path, code: str, folders: Sequence[Path]) -> list[str]:
+def launched_kernels(path: Path, code: str, folders: Sequence[Path], *, with_instances: bool) -> list[str]:
     """Return the kernels whose launches are saved beside a file; else those that are launched.
 
     Args:
         code: the file with its own headers in it.
         folders: those that the user named with `-I`.
+        with_instances: return all instances of a template, such as `mm<8>` and `mm<16>`, if several are
+            launched.
     """
-    return list(saved_launches(path)) or [launch.kernel for launch in _launches(path, code, folders)[0]]
+    if saved := list(saved_launches(path)):
+        return saved
+    found: list[str] = []
+    for launch in _launches(path, code, folders)[0]:
+        instances = (launch.fields.get("entry", launch.kernel), *launch.instances)
+        found += instances if with_instances and launch.instances else [launch.kernel]
+    return found
 
 
 def _launches(
@@ -209,7 +217,8 @@ def _found(
         verb = f"are {NOT_TRIED} one" if len(untried) > 1 else f"is {NOT_TRIED} it"
         notes.append(f"{' and '.join(untried)} {verb} with --entry")
     note = f" ({'; '.join(notes)})" if notes else ""
-    remark = f"{file} launches {kernel}{note} as {as_options(others)}" if others else ""
+    name = given["entry"] if "<" in given.get("entry", "") else kernel
+    remark = f"{file} launches {name}{note} as {as_options(others)}" if others else ""
     if others and is_unlaunched:
         remark = f"by the names of its parameters, {kernel} takes {as_options(others)}{note}"
     return FoundLaunch(kernel, others, LaunchRemark(remark), launch)

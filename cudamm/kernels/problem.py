@@ -28,8 +28,9 @@ from cudamm.kernels.method import ElementType, MatrixName
 from cudamm.kernels.random_elements import ElementStream, stream
 from cudamm.kernels.reference_product import Matrix as Matrix
 from cudamm.kernels.reference_product import reference_product, scaled_sum, sum_in_k_order
+from cudamm.source.expression import LARGEST_INT
 
-MOST_ELEMENTS = 2**31 - 1
+MOST_ELEMENTS = LARGEST_INT
 """Maximum number of elements of a matrix; most kernels, ours included, index them with a 32-bit int."""
 
 LARGEST_WHOLE = 100

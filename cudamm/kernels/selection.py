@@ -23,7 +23,7 @@ from cudamm.kernels.header import (
     read_source,
 )
 from cudamm.kernels.launch_fields import EXTENTS, as_options
-from cudamm.kernels.method import SIZE_NAMES, Method, Parameter, Value
+from cudamm.kernels.method import NOT_TRIED, SIZE_NAMES, Method, Parameter, Value
 from cudamm.kernels.variant import Variant, check_count, count_variants, parse_values, variants
 from cudamm.source.c_text import function_of, kernels_in, without_comments
 from cudamm.source.kernel_changes import template_values
@@ -31,6 +31,9 @@ from cudamm.source.variables_as_parameters import with_variable_as_constant
 
 AUTO = "auto"
 """Value of `--block` that adds the block size of highest occupancy to the default one."""
+
+_MOST_INSTANCES = 8
+"""Number of instances of a template that are tried if the user names none."""
 
 _CONSTANT = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
 """A name in a kernel file that may be a constant, to find what a misspelt name means."""
@@ -148,20 +151,23 @@ class Selection:
     def _kernels_in(self, kernel: Path | str) -> list[Method]:
         """Return the kernel that the options or the file's header name; else all that multiply matrices."""
         source, path = self._source(kernel)
-        names = entries(source, path, Overrides(self.kernel_fields))
+        is_chosen = bool(self._given_values())  # a value of the program may choose the instance
+        names = entries(source, path, Overrides(self.kernel_fields), with_instances=not is_chosen)
         if not names:
             return [self._user_kernel(source, path, self.kernel_fields)]
         found: list[Method] = []
-        remarks: list[str] = []
         reasons: list[UsageError] = []
-        for name in names:
+        tried, untried = _first_instances(names)
+        verb = "are" if untried[1:] else "is"
+        remarks = [f"{' and '.join(untried)} {verb} {NOT_TRIED} one with --entry"] if untried else []
+        for name in tried:
             try:
                 method = self._user_kernel(source, path, self.kernel_fields | {"entry": name})
             except UsageError as reason:
                 reasons.append(reason)
                 remarks.append(f"{name} is left out: {reason}")
                 continue
-            found.append(replace(method, name=function_of(method.entry).replace("_", "-")))
+            found.append(replace(method, name=_name_of_entry(method.entry, names)))
         if not found:
             raise reasons[0]
         return [replace(found[0], remarks=(*found[0].remarks, *remarks)), *found[1:]]
@@ -247,6 +253,23 @@ class Selection:
                 raise UsageError(f"{name} is given twice; list its values: {name}={given[name]},{text}")
             given[name] = text
         return given
+
+
+def _first_instances(entries: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the kernels with at most `_MOST_INSTANCES` of each template, and the other instances."""
+    tried: list[str] = []
+    for entry in entries:
+        if [*map(function_of, tried)].count(function_of(entry)) < _MOST_INSTANCES:
+            tried.append(entry)
+    return tried, [entry for entry in entries if entry not in tried]
+
+
+def _name_of_entry(entry: str, entries: Sequence[str]) -> str:
+    """Return the method's name of a kernel, with template arguments if there are other instances."""
+    kernel = function_of(entry)
+    arguments = re.sub(r"\s", "", entry.removeprefix(kernel))
+    is_one = [function_of(each) for each in entries].count(kernel) == 1
+    return kernel.replace("_", "-") + ("" if is_one else arguments)
 
 
 def _is_constant(name: str, code: str) -> bool:

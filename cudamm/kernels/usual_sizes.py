@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from cudamm.errors import KernelError, UsageError
 from cudamm.kernels.method import ELEMENT_TYPES, SIZE_NAMES
-from cudamm.kernels.problem import MOST_ELEMENTS
 from cudamm.source.c_text import without_comments
-from cudamm.source.expression import MOST_THREADS
+from cudamm.source.expression import LARGEST_INT, MOST_THREADS
 
 if TYPE_CHECKING:
     from cudamm.kernels.launch_plan import Launch
@@ -133,10 +132,10 @@ def own_size_not_run(variant: Variant, sizes: Sequence[tuple[int, ...]]) -> list
     option = f"-n {own[0]}" if len(set(own)) == 1 else f"-n {'x'.join(map(str, own))}"
     size = " x ".join(map(str, own))
     m, n, k = own
-    if (largest := max(m * k, k * n, m * n)) > MOST_ELEMENTS:
+    if (largest := max(m * k, k * n, m * n)) > LARGEST_INT:
         return [
             f"the program's own size, {size}, cannot be run: a matrix has {largest:,} elements, and an int "
-            f"reaches {MOST_ELEMENTS:,}, so that an index computed as int overflows; compute it as size_t"
+            f"reaches {LARGEST_INT:,}, so that an index computed as int overflows; compute it as size_t"
         ]
     why = "" if is_affordable(variant, own) else ", because it is large for a processor"
     return [f"the program's own size, {size}, was not run{why}; {option} runs it, or says how long it takes"]

@@ -27,6 +27,9 @@ SCRATCH = "scratch"
 MULTIPROCESSORS = "multiprocessors_of_gpu"
 """The name in a grid for the number of the GPU's multiprocessors."""
 
+LARGEST_INT = 2**31 - 1
+"""The largest number of a C int."""
+
 MOST_THREADS = 1024
 """Maximum number of threads of a block, on every GPU since 2010."""
 

@@ -34,7 +34,15 @@ from cudamm.source.c_definitions import (
 )
 from cudamm.source.c_numbers import BYTES, Number, Translation, constant_values, constants, renamed
 from cudamm.source.c_text import LAUNCHER
-from cudamm.source.expression import MOST_THREADS, MULTIPROCESSORS, SCRATCH, evaluated, parse, split_at_commas
+from cudamm.source.expression import (
+    LARGEST_INT,
+    MOST_THREADS,
+    MULTIPROCESSORS,
+    SCRATCH,
+    evaluated,
+    parse,
+    split_at_commas,
+)
 from cudamm.source.fitting_launch import FittingLaunch
 from cudamm.source.host_code import LaunchStatement, allocations, first_name, launches, size_name
 from cudamm.source.host_values import DTYPES
@@ -84,9 +92,6 @@ _OF_GRID = re.compile(r"^(?!\w*thread)\w*(?:grid|blocks)\w*$", re.IGNORECASE)
 
 _SHAPES = ((256, 512, 1024), (1024, 256, 512), (512, 1024, 256))
 """M, N and K at which a number of bytes is compared with those of C."""
-
-LARGEST_INT = 2**31 - 1
-"""Largest value of an int of CUDA."""
 
 _ELEMENTS = ("float", "double", "int")
 

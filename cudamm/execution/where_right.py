@@ -158,7 +158,9 @@ class _Search:
             return None
         # The steps of `base` are replaced by smaller ones, a group at a time.
         steps = [self._smallest_step(base, place) for place in range(len(base.groups))]
-        right = RightSizes(base.groups, tuple(steps), self._case.variant.method.program_size)
+        right = RightSizes(base.groups, tuple(steps))
+        own = sorted(self._case.variant.method.program_sizes, key=lambda size: right.holds(Shape(*size)))
+        right = dataclasses.replace(right, program_size=next(iter(own), None))  # one that is wrong first
         is_condition = max(steps) > 1 or (base.groups != _NONE_EQUAL and not self._is_square)
         return right if is_condition and self._is_confirmed(right, base) else None
 

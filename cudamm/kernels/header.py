@@ -342,6 +342,7 @@ def parse_method(
         if launch
         else (),
         program_size=worked_out.program_size if worked_out else None,
+        further_sizes=worked_out.further_sizes if worked_out else (),
         size_names=tuple(worked_out.size_names.items()) if worked_out else (),
         program_scale=worked_out.program_scale if worked_out else None,
         launched_at=_place_of_launch(path, worked_out),

@@ -226,6 +226,7 @@ class Method:
         remarks: what cudamm had to assume about a user's file, in sentences.
         program_size: M, N and K in the host code of a user's file; None if they are not known, or if the
             program's user chooses them.
+        further_sizes: M, N and K of the program's other calls of the function that launches the kernel.
         size_names: pairs of M, N, K or a tile of the kernel and its name in the host code of a user's file.
         program_scale: alpha and beta in the host code of a user's file; None if they are not known.
         launched_at: the line of the host code that launches the kernel, with its file, which is empty for the
@@ -286,6 +287,7 @@ class Method:
     dependent_launch: bool = False
     remarks: tuple[str, ...] = ()
     program_size: tuple[int, int, int] | None = None
+    further_sizes: tuple[tuple[int, int, int], ...] = ()
     size_names: tuple[tuple[str, str], ...] = ()
     program_scale: tuple[float, float] | None = None
     launched_at: tuple[str, int] = ("", 0)
@@ -327,6 +329,11 @@ class Method:
         """Return the text of the file; of a Python program, `source` has the C++ alone, line for line."""
         is_python_program = self.path.suffix == ".py" and self.language == "cuda" and self.path.is_file()
         return self.path.read_text("utf-8", errors="replace") if is_python_program else self.source
+
+    @property
+    def program_sizes(self) -> tuple[tuple[int, int, int], ...]:
+        """Return M, N and K of all calls of the program; nothing if they are not known."""
+        return () if self.program_size is None else (self.program_size, *self.further_sizes)
 
     def with_own_sizes(self, text: str) -> str:
         """Return a text with the host code's names of M, N, K and tiles for the kernel's."""

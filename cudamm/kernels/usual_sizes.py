@@ -59,6 +59,9 @@ AFFORDABLE_WORK = 2**25
 AFFORDABLE_OWN_WORK = 2**27
 """The same for the size that a user's program has; the processor takes a few seconds."""
 
+_MOST_OWN = 6
+"""Number of sizes of a program that are run."""
+
 _FEW_TERMS = 40
 """Terms of each sum at a large size of a grid of plain numbers, which K does not change."""
 
@@ -68,8 +71,8 @@ def usual_sizes(variants: Sequence[Variant]) -> tuple[str, ...]:
 
     For a user's kernel whose tiles are so large that it has one tile at most of them, sizes with several
     tiles are added, with and without a remainder. Sizes that no variant accepts are replaced by smaller ones.
-    The size that a user's program has is added, if it can be afforded; it comes first if its grid is empty,
-    which is then the first mistake.
+    The sizes that a user's program has are added, if they can be afforded; one whose grid is empty comes
+    first, because that is then the first mistake.
     """
     chosen = list(SQUARE_SIZES if are_square_only(variants) else VERIFIED_SIZES)
     own: list[str] = []
@@ -81,11 +84,12 @@ def usual_sizes(variants: Sequence[Variant]) -> tuple[str, ...]:
     for variant in users:
         chosen += _with_several_tiles(variant, chosen)
         chosen += _with_fixed_extents(variant)
-        size = variant.method.program_size
-        if size is not None and is_affordable(variant, size):
-            (empty if cannot_launch(variant, size) else own).append("x".join(map(str, size)))
-        elif size is not None and not any(extent.names & {*SIZE_NAMES} for extent in variant.method.grid):
-            chosen.append(f"{size[0]}x{size[1]}x{min(size[2], _FEW_TERMS)}")  # too few blocks show only there
+        for size in variant.method.program_sizes[:_MOST_OWN]:
+            if all(is_affordable(each, size) for each in users):
+                (empty if cannot_launch(variant, size) else own).append("x".join(map(str, size)))
+            elif not any(extent.names & {*SIZE_NAMES} for extent in variant.method.grid):
+                few = min(size[2], _FEW_TERMS)
+                chosen.append(f"{size[0]}x{size[1]}x{few}")  # too few blocks show only there
     if are_users:
         chosen = _accepted(users, chosen)
     known = {*own, *empty}
@@ -117,7 +121,7 @@ def _why_not_launched(variant: Variant, size: tuple[int, int, int]) -> str:
 
 
 def own_size_not_run(variant: Variant, sizes: Sequence[tuple[int, ...]]) -> list[str]:
-    """Return a sentence on a program's own size that is not among sizes; nothing if it is."""
+    """Return a sentence on each size of a program that is not among sizes."""
     method, own = variant.method, variant.method.program_size
     if own is None and method.launched_at[1] and _MAIN.search(without_comments(method.source)):
         usual = {tuple(map(int, _full(size).split("x"))) for size in usual_sizes([variant])}
@@ -127,18 +131,21 @@ def own_size_not_run(variant: Variant, sizes: Sequence[tuple[int, ...]]) -> list
             "names it: -n 96x80x64"
         )
         return [] if is_named else [why]
-    if own is None or own in sizes:
-        return []
+    return [_why_not_run(variant, size) for size in method.program_sizes if size not in sizes]
+
+
+def _why_not_run(variant: Variant, own: tuple[int, int, int]) -> str:
+    """Return a sentence on a size of the program that is not run, with the option that runs it."""
     option = f"-n {own[0]}" if len(set(own)) == 1 else f"-n {'x'.join(map(str, own))}"
     size = " x ".join(map(str, own))
     m, n, k = own
     if (largest := max(m * k, k * n, m * n)) > LARGEST_INT:
-        return [
+        return (
             f"the program's own size, {size}, cannot be run: a matrix has {largest:,} elements, and an int "
             f"reaches {LARGEST_INT:,}, so that an index computed as int overflows; compute it as size_t"
-        ]
+        )
     why = "" if is_affordable(variant, own) else ", because it is large for a processor"
-    return [f"the program's own size, {size}, was not run{why}; {option} runs it, or says how long it takes"]
+    return f"the program's own size, {size}, was not run{why}; {option} runs it, or says how long it takes"
 
 
 def own_sizes_not_run(variants: Sequence[Variant], named: Sequence[str]) -> list[str]:

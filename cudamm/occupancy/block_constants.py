@@ -53,7 +53,9 @@ def with_constants(variant: Variant) -> Variant:
         for parameter in parameters
     )
     left = tuple(pair for pair in method.numbers if pair[0] not in constants)
-    changed = dataclasses.replace(method, parameters=widened, numbers=left, program_size=None)
+    changed = dataclasses.replace(
+        method, parameters=widened, numbers=left, program_size=None, further_sizes=()
+    )
     return Variant(changed, (*variant.values, *constants.items()))
 
 

@@ -1443,10 +1443,15 @@ class LaunchRoles:
         roles = self.roles[size]
         return "N" if roles == ROLES else max(roles, key=lambda role: self.evidence[size].get(role, 0))
 
-    def own_size(self, size: str) -> int | None:
-        """Return the value that a size has in the program unless its user chooses another; or None."""
+    def own_size(self, size: str, way: Mapping[str, int] | None = None) -> int | None:
+        """Return the value that a size has in the program unless its user chooses another; or None.
+
+        Args:
+            way: the values of names for one way to reach the launch, as `ways_to_reach` has them.
+        """
         if size.startswith(NUMBER):
             return int(size.removeprefix(NUMBER))
         parameter = next((p for p, name in self.literal_sizes.items() if name == size), "")
         own = self._literal(parameter) if parameter else own_value(self.file, self.function, size)
+        own = (way or {}).get(size, own)
         return own * int(self.parts[size]) if own and self.parts.get(size, "").isdigit() else own

@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
@@ -109,6 +109,59 @@ def own_number(file: SourceFile, function: Function, node: Node | None) -> int |
     return _own_number(file, function, node, MOST_LEVELS)
 
 
+def ways_to_reach(
+    file: SourceFile, function: Function, names: Collection[str], levels: int = MOST_LEVELS
+) -> list[dict[str, int]]:
+    """Return the numbers that names in a function have together, for each way to reach it in the program.
+
+    A way is a call of the function, or a step of a loop over a list: there are two ways to reach `gemm` in
+    `for (int n : {64, 100}) gemm(n, n, 32);`.
+
+    Returns:
+        Nothing if no list and no call gives numbers to the names.
+    """
+    if levels <= 0:
+        return []
+    ways = [{name: number} for name in names for number in listed_values(file, function, name)]
+    passed = [name for name in function.parameter_names if name in names]
+    for call in () if ways else zip(*(callers_of(file, function, name) for name in passed), strict=False):
+        caller = call[0][0]
+        used = {text_of(node) for _, argument in call for node in all_of(argument, "identifier")}
+        for outer in ways_to_reach(file, caller, used, levels - 1) or [{}]:
+            given = {name: parsed_expression(str(number)) for name, number in outer.items()}
+            known = {name: node for name, node in given.items() if node is not None}
+            there = replace(
+                caller, values={**caller.values, **known}, first_values={**caller.first_values, **known}
+            )
+            numbers = [own_number(file, there, argument) for _, argument in call]
+            if None not in numbers:
+                ways.append({name: number or 0 for name, number in zip(passed, numbers, strict=True)})
+    return ways
+
+
+def listed_values(file: SourceFile, function: Function, name: str) -> tuple[int, ...]:
+    """Return the numbers that a loop over a list or an array gives to a name; nothing if not known."""
+    for loop in all_of(function.node, "for_range_loop"):
+        declared, listed = (loop.child_by_field_name(part) for part in ("declarator", "right"))
+        if listed and declared and {name} == {text_of(part) for part in all_of(declared, "identifier")}:
+            return _listed_numbers(file, function, listed)
+    array, _ = _element_for(file, function, name)
+    return _numbers_of_array(file, function, array) if array else ()
+
+
+def _element_for(file: SourceFile, function: Function, name: str) -> tuple[str, set[str]]:
+    """Return `sizes` for the name `n` in `n = sizes[i]`, or for `sizes_i`, and the names in its value."""
+    value = function.first_values.get(name)
+    element = re.match(r"(\w+)\s*(?:\[|\.\s*at\s*\()\s*\w+\s*[\])]$", text_of(value))
+    names = {text_of(node) for node in all_of(value, "identifier")} if value else set()
+    if not value and not {name} & {*function.types, *function.parameter_names, *file.globals}:
+        element = re.match(r"(\w+)_([A-Za-z]\w*)$", name)  # the same without a variable for it
+        is_index = element and re.search(rf"\b{element[1]}\s*\[\s*{element[2]}\s*\]", text_of(function.node))
+        element = element if is_index else None
+        names = {*name.split("_")[1:]}
+    return element[1] if element else "", names
+
+
 @functools.lru_cache(maxsize=512)
 def looped_values(
     file: SourceFile, function: Function, name: str, levels: int = MOST_LEVELS
@@ -131,15 +184,8 @@ def looped_values(
         elif any(name == each or name.startswith(f"{each}_") for each in names):
             read.append(())  # a member of a struct
     read.append(_loop_numbers(file, function, name))
-    value = function.first_values.get(name)
-    element = re.match(r"(\w+)\s*(?:\[|\.\s*at\s*\()\s*\w+\s*[\])]$", text_of(value))  # `sizes[i]`
-    names = {text_of(node) for node in all_of(value, "identifier")} if value else set()
-    if not value and not {name} & {*function.types, *function.parameter_names, *file.globals}:
-        element = re.match(r"(\w+)_([A-Za-z]\w*)$", name)  # the same without a variable for it
-        is_index = element and re.search(rf"\b{element[1]}\s*\[\s*{element[2]}\s*\]", text_of(function.node))
-        element = element if is_index else None
-        names = {*name.split("_")[1:]}
-    numbers = _numbers_of_array(file, function, element[1]) if element else ()
+    array, names = _element_for(file, function, name)
+    numbers = _numbers_of_array(file, function, array) if array else ()
     if numbers:
         read.append(numbers)
     elif any(looped_values(file, function, each, levels - 1) is not None for each in names - {name}):

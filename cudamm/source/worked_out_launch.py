@@ -71,6 +71,7 @@ from cudamm.source.program_values import (
     template_arguments,
     template_parameters,
     template_value,
+    ways_to_reach,
 )
 from cudamm.source.seen_from import seen_from
 from cudamm.source.simplified_expression import ROLES, bracketed, simplified, values_for
@@ -115,6 +116,7 @@ class WorkedOutLaunch:
         is_product: False if the kernel computes something else, which `unknown` says.
         suggestion: arguments, threads and a grid that may fit the kernel.
         program_size: M, N and K in the program unless its user chooses others; None if they are not known.
+        further_sizes: those of its other calls of the function that launches the kernel.
         size_names: what the function that launches the kernel calls M, N and K, and the kernel's tiles, as
             far as it has names of its own for them.
         program_scale: alpha and beta in the program; None if it does not pass both as numbers.
@@ -143,6 +145,7 @@ class WorkedOutLaunch:
     is_product: bool = True
     suggestion: Mapping[str, str] = field(default_factory=dict)
     program_size: tuple[int, int, int] | None = None
+    further_sizes: tuple[tuple[int, int, int], ...] = ()
     size_names: Mapping[str, str] = field(default_factory=dict)
     program_scale: tuple[float, float] | None = None
     assumptions: tuple[str, ...] = ()
@@ -483,6 +486,7 @@ class _Launch:
             if is_product
             else _numbers_of(self.file, self.statement),
             self._program_size(),
+            tuple(size for size in self._sizes_of_ways if size != self._program_size()),
             self._size_names(),
             self._program_scale(),
             tuple(self.assumed.values()),
@@ -687,8 +691,18 @@ class _Launch:
         return any(self.found.letters.get(name) == "C" and kind == OUT for name, kind in pairs)
 
     def _program_size(self) -> tuple[int, int, int] | None:
-        """Return M, N and K in the program; None if one is not known."""
-        m, n, k = (own[0] if len(own := self._own_sizes(role)) == 1 else None for role in ROLES)
+        """Return M, N and K in the program, the first ones if it has several; None if one is not known."""
+        return self._size_of() or next(iter(self._sizes_of_ways), None)
+
+    @functools.cached_property
+    def _sizes_of_ways(self) -> tuple[tuple[int, int, int], ...]:
+        """Return M, N and K of each way in which the program reaches the launch, each once."""
+        ways = ways_to_reach(self.file, self.function, self.found.roles)
+        return tuple(dict.fromkeys(size for way in ways if (size := self._size_of(way))))
+
+    def _size_of(self, way: Mapping[str, int] | None = None) -> tuple[int, int, int] | None:
+        """Return M, N and K in the program, or on one way to the launch; None if one is not known."""
+        m, n, k = (own[0] if len(own := self._own_sizes(role, way)) == 1 else None for role in ROLES)
         return (m, n, k) if m and n and k and min(m, n, k) > 0 else None
 
     def _size_names(self) -> dict[str, str]:
@@ -724,7 +738,7 @@ class _Launch:
         alpha, beta = values.get("alpha"), values.get("beta", 0.0)
         return (alpha, beta) if alpha is not None and beta is not None else None
 
-    def _own_sizes(self, role: str) -> list[int]:
+    def _own_sizes(self, role: str, way: Mapping[str, int] | None = None) -> list[int]:
         """Return the values that M, N or K has in the program: several if its sizes contradict each other.
 
         A number that is computed from a size, such as `K / 4`, does not count.
@@ -735,7 +749,8 @@ class _Launch:
             for parameter, size in self.found.literal_sizes.items()
             if any(all_of(self.found.passed(parameter), "identifier"))
         }
-        values = map(self.found.own_size, [size for size in sizes if size not in computed] or sizes)
+        chosen = [size for size in sizes if size not in computed] or sizes
+        values = (self.found.own_size(size, way) for size in chosen)
         return sorted({value for value in values if value is not None})
 
     def _suggestion(self, threads: str) -> dict[str, str]:
@@ -1566,9 +1581,13 @@ class _Launch:
         equal = {role: roles for roles in self.found.roles.values() for role in roles}
         constant = constant_values(self.file)
         named = {(role, str(constant[of])) for role, of in multiples if of in constant}
+        has_tiles = any(self.found.body(self.found.in_kernel).tile_loops())
+        # If the program breaks the rule for one extent of C, it is not written for whole blocks.
+        broken = {m for role, m in multiples if role in "MN" and not self._own_sizes_are_multiples(role, m)}
         for role, multiple in multiples:
             is_named_too = (role, multiple) in named  # `TILE`, which is 16, beside 16
-            if not is_named_too and self._own_sizes_are_multiples(role, multiple):
+            is_broken = multiple in broken and (role in "MN" or not has_tiles)
+            if not (is_named_too or is_broken) and self._own_sizes_are_multiples(role, multiple):
                 conditions += [f"{each} % {multiple} == 0" for each in equal.get(role, (role,))]
         return {"requires": ", ".join(dict.fromkeys(conditions))} if conditions else {}
 
@@ -1755,6 +1774,7 @@ class _Launch:
         values = [self.found.own_size(size) for size in sizes]
         for size in sizes:
             values += looped_values(self.file, self.function, size) or ()
+        values += [size[ROLES.index(role)] for size in self._sizes_of_ways]
         return step is None or all(value is None or value % step == 0 for value in values)
 
 

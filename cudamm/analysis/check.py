@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from cudamm.analysis.mistakes import (
     AFTER_READING,
     BLOCK_LIKE_TILE,
+    ONCE_MENDED,
     Kind,
     Mistake,
     advice_of,
@@ -31,6 +32,7 @@ from cudamm.analysis.mistakes import (
     proven,
     shared_memory_limit,
     with_cause_first,
+    with_zero_for_load,
     without_bounds_check,
     without_cure,
 )
@@ -698,10 +700,7 @@ def _with_all_of(
         if missing <= places:
             break
         if places:
-            hidden += [
-                dataclasses.replace(race, message=f"once the barrier above is there, {race.message}")
-                for race in races
-            ]
+            hidden += [dataclasses.replace(race, message=f"{ONCE_MENDED} {race.message}") for race in races]
         places |= missing
         tried = _with_barriers(case, places, timeout_s, is_innermost=is_innermost)
         if tried is None:
@@ -831,7 +830,8 @@ def _result(
     if any(check.explains_races for check in checks):
         errors = [mistake for mistake in errors if not (mistake.kind == "race" and mistake.array == "C")]
     text = next((check.case.program.text for check in checks if check.case is not None), "")
-    found = [_with_loop(m, text) for m in merged(_of_one_grid(errors, variant.method.program_size))]
+    seen = merged(_of_one_grid(errors, variant.method.program_size))
+    found = [with_zero_for_load(_with_loop(mistake, text)) for mistake in seen]
     mistakes = with_cause_first(
         found, [mistake for check in checks if check.is_explained for mistake in check.errors[-1:]]
     )

@@ -74,6 +74,9 @@ WITHIN_VARIABLE = "keep the index within the variable: the thread's other variab
 OR_PADDED = ", or have the matrices padded ("
 """The part of a cure that changes the launch, up to the condition."""
 
+ONCE_MENDED = "once the barrier above is there,"
+"""The beginning of the message of a race that another race hides."""
+
 OR_ATOMIC = ", or add to it with atomicAdd()"
 """The part of the cure of a sum (`C[i] += x`) that needs zeros in C before the launch."""
 
@@ -914,7 +917,7 @@ def divergent_barrier(watched: WatchedLaunch, fault: Fault) -> Mistake:
         "before the branch, for example with __ballot_sync"
         if " the mask 0x" in message
         else "let all threads of the block reach the barrier: put it outside of conditions, let no thread "
-        "return or continue before it, and skip only the loads and stores"
+        "return or continue before it, skip only loads and stores, and write 0 to a tile in place of a load"
         if "left the kernel" in message
         else "let all threads of the block meet at one barrier, outside of the branches"
     )
@@ -1322,6 +1325,17 @@ def of_requirement(seen: Mistake, program: Program, steps: tuple[int, ...], size
     return dataclasses.replace(
         seen, cure=cure + _or_padded(program, dict(zip("MNK", steps, strict=True))), sizes=(size,)
     )
+
+
+def with_zero_for_load(mistake: Mistake) -> Mistake:
+    """Return a load outside of a matrix with the 0 that its cure needs, where the loaded value is kept."""
+    is_kept = (
+        re.match(r"[^=]*[^-+*/%&|^<>!=]=(?!=)", mistake.text) is not None and " reads " in mistake.message
+    )
+    if not (is_kept and mistake.cure.startswith(WITHIN_MATRIX)):
+        return mistake
+    cure = mistake.cure.replace(WITHIN_MATRIX, f"{WITHIN_MATRIX}, and take 0 otherwise", 1)
+    return dataclasses.replace(mistake, cure=cure)
 
 
 def bounds_cure(program: Program, multiple: int | None) -> str:

@@ -358,10 +358,11 @@ def describe_wrong(
         )
     row, column = _first(wrong)
     count = int(wrong.sum())
+    values = problem.reference[0][row, column], product[row, column]
+    expected, got = (f"{int(v)}" if problem.element.is_integer else f"{float(v):.9g}" for v in values)
     text = (
         f"{count} of {product.size} element{'s' * (product.size > 1)} wrong, first C[{row}][{column}]"
-        f"{_tile(variant, row, column)}{where(wrong)}: expected {problem.reference[0][row, column]:.9g}, "
-        f"got {float(product[row, column]):.9g}"
+        f"{_tile(variant, row, column)}{where(wrong)}: expected {expected}, got {got}"
     )
     unset = is_filled_with(product, SHARED)
     if unset.any():

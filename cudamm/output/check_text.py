@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
-from cudamm.analysis.mistakes import brief
+from cudamm.analysis.mistakes import ONCE_MENDED, brief
 from cudamm.output.number_format import variant
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ def _print_mistake(console: Console, mistake: Mistake, result: CheckResult) -> N
     text = sentence(mistake.message)
     # A mistake of the host code is none of a size.
     is_of_sizes = mistake.kind != "launch" or len(mistake.sizes) < len(result.sizes)
+    is_of_sizes = is_of_sizes and not mistake.message.startswith(ONCE_MENDED)  # at one size alone
     if mistake.severity == "error" and mistake.sizes and len(result.sizes) > 1 and is_of_sizes:
         text += (
             f" This mistake was seen at {len(mistake.sizes)} of {len(result.sizes)} sizes, "

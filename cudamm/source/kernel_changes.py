@@ -1494,12 +1494,33 @@ class _Changes:
             if step is not None and start is not None:
                 for axis in _AXES:
                     yield from self._step_of_grid(Site(step, update, "", "step"), start, axis)
+            if step is not None and sign_of(update) == "+=":
+                yield from self._tiles_of_elements(loop, step)
             if step is not None and sign_of(update) == "+=" and text_of(step) in self._tiles:
                 yield self._change(Site(step, update, "", "step"), "1", "the loop has a wrong step", 2)
             if step is not None and re.fullmatch(r"[2-9]|\d\d+", text_of(step)):
                 for number in (int(text_of(step)) // 2, int(text_of(step)) * 2):
                     site = Site(step, update, "", "step")
                     yield self._change(site, str(number), "the loop has a wrong step", 2)
+
+    def _tiles_of_elements(self, loop: Node, step: Node) -> Iterator[KernelChange]:
+        """Yield `m` for each `m * TILE` in a loop that counts elements already, by `m += TILE`."""
+        update = loop.child_by_field_name("update")
+        counter = text_of(update.child_by_field_name("left")) if update is not None else ""
+        tile, body = text_of(step), loop.child_by_field_name("body")
+        products = [
+            node
+            for node in (all_of(body, "binary_expression") if body is not None else ())
+            if sign_of(node) == "*"
+            and {text_of(node.child_by_field_name(side)) for side in ("left", "right")} == {counter, tile}
+        ]
+        if products:
+            yield KernelChange(
+                f"the loop counts elements, by {counter} += {tile}, and {text_of(products[0])} takes "
+                f"{counter} for the number of a tile",
+                f"write {counter} for {text_of(products[0])}", "", *file_and_line_of(products[0]),
+                tuple((node.start_byte, node.end_byte, counter) for node in products), 1,
+            )  # fmt: skip
 
     def _step_of_grid(self, site: Site, start: Node, axis: str) -> Iterator[KernelChange]:
         """Yield the step of a loop in which all blocks share the work, if another extent is its step."""
@@ -1656,8 +1677,9 @@ class _Changes:
             body, condition = node.child_by_field_name("consequence"), node.child_by_field_name("condition")
             if body is None or condition is None or node.child_by_field_name("alternative") is not None:
                 continue
-            targets = (n.child_by_field_name("left") for n in all_of(body, "assignment_expression"))
-            stored = [left for left in targets if left is not None and self._is_of_tile(left)]
+            set_here = (n for n in all_of(body, "assignment_expression") if sign_of(n) == "=")
+            targets = (n.child_by_field_name("left") for n in set_here)
+            stored = [x for x in targets if x is not None and (self._is_of_tile(x) or self._is_of_array(x))]
             names = {text_of(name) for left in stored for name in all_of(left, "identifier")}
             declared = [n.child_by_field_name("declarator") for n in all_of(body, "init_declarator")]
             if not stored or names & set(map(declared_name, declared)):
@@ -1681,7 +1703,8 @@ class _Changes:
                 f"the conditions in lines {lines} do not hold",
                 cure="; ".join(f"{change.cure} in line {change.line}" for change in found),
                 edits=tuple(edit for change in found for edit in change.edits),
-                rank=3,
+                # What a thread's own array holds before is not known: a single 0 may do by luck.
+                rank=3 if self._shared & {change.array for change in found} else 1,
             )
 
     def with_whole_tiles(
@@ -1747,6 +1770,12 @@ class _Changes:
         """Return whether an element of a shared array, or of what a local pointer points to, is written."""
         name = _base(target) if target.type == "subscript_expression" else ""
         return name in self._shared or (name in self._declared and self._points(name))
+
+    def _is_of_array(self, target: Node) -> bool:
+        """Return whether an element of an array of each thread is written."""
+        declared = self._declared.get(_base(target)) if target.type == "subscript_expression" else None
+        arrays = all_of(declared, "array_declarator") if declared is not None else ()
+        return any(declared_name(array) == _base(target) for array in arrays)
 
     def _without_factor(self, site: Site) -> Iterator[KernelChange]:
         """Yield a site with one factor of a product removed, or the divisor of a quotient."""
@@ -2002,7 +2031,9 @@ class _Changes:
         for site in self._sites:
             is_counted = site.array and site.kind != "condition" and self._vector_of(site) is None
             for node in all_of(site.node, "identifier") if is_counted else ():
-                if text_of(node) in self._function.parameter_names and text_of(node) in self._sizes:
+                is_divided = node.parent is not None and "sizeof" in text_of(node.parent)
+                is_size = text_of(node) in self._function.parameter_names and text_of(node) in self._sizes
+                if is_size and not is_divided:
                     used.setdefault(text_of(node), []).append((site, node))
         pitches = [name for name in used if "pitch" in name.lower()]
         for names in [[name] for name in used] + ([pitches] if len(pitches) > 1 else []):
@@ -2014,7 +2045,9 @@ class _Changes:
             first = next(iter(edits))
             changed = {at: replaced(at.node, by) for at, by in edits.items()}
             are, them = ("are numbers", "them") if names[1:] else ("is a number", "it")
-            likewise = f", likewise {', '.join(names[1:])}" if names[1:] else ""
+            others = dict.fromkeys(at.array for at in edits if at.array != first.array)
+            also = [*names[1:], *([f"for {' and '.join(others)}"] if others else [])]
+            likewise = f", likewise {' and '.join(also)}" if also else ""
             yield KernelChange(
                 f"{', '.join(names)} {are} {OF_BYTES}, and the kernel counts elements with {them}",
                 f"divide by the size of an element: {first.shown(changed[first])}{likewise}",

@@ -37,6 +37,7 @@ def theoretical_peaks(
     rows: list[tuple[Unit, str, int | None, str, float]] = [
         ("FMA", "float32", architecture.fp32_per_cycle, "{} lanes", clock_mhz),
         ("FMA", "float64", architecture.fp64_per_cycle, "{} lanes", clock_mhz),
+        ("FMA", "int32", architecture.int32_per_cycle, "{} lanes", clock_mhz),
         ("tensor cores", "float64", architecture.tensor_fp64_per_cycle, of_tensor_cores, clock_mhz),
     ]
     for element_type, (since, times) in TENSOR_TYPES.items():

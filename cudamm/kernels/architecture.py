@@ -48,6 +48,8 @@ class Architecture:
             calculation ignores barriers.
         fp32_per_cycle: float32 additions, multiplications or fused multiply-adds of an SM in a clock cycle.
         fp64_per_cycle: those of float64; None if it is not in the table.
+        int32_per_cycle: multiply-adds of int32 of an SM in a clock cycle; None if they take
+            several instructions, or if the number is not in the table.
         tensor_fp16_per_cycle: multiply-adds of an SM's tensor cores in a clock cycle, in 16-bit types with
             sums in float32; None if there are none, or if the number is not in the table.
         tensor_fp64_per_cycle: those of float64.
@@ -73,6 +75,7 @@ class Architecture:
     barriers_of_blocks: int | None
     fp32_per_cycle: int
     fp64_per_cycle: int | None = None
+    int32_per_cycle: int | None = None
     tensor_fp16_per_cycle: int | None = None
     tensor_fp64_per_cycle: int | None = None
 
@@ -137,6 +140,11 @@ _FP64_PER_CYCLE: dict[tuple[int, int], int] = {
     (6, 0): 32, (6, 1): 4, (7, 0): 32, (7, 5): 2, (8, 0): 32, (8, 6): 2, (8, 9): 2, (9, 0): 64, (12, 0): 2,
 }  # fmt: skip
 
+# The same for 32-bit integer multiply-adds, which take several instructions before 7.0.
+_INT32_PER_CYCLE: dict[tuple[int, int], int] = dict.fromkeys(
+    [(7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0)], 64
+)
+
 # Multiply-adds per cycle and SM on tensor cores, without sparsity: NVIDIA's whitepapers on V100 (8 tensor
 # cores of 64), A100 (4 of 256) and H100 (twice those of an A100). Elsewhere the rate of 16-bit types depends
 # on the product: see `named_gpus`.
@@ -186,6 +194,7 @@ def _architecture(capability: tuple[int, int]) -> Architecture:
         barriers_of_blocks={(9, 0): 2, (10, 0): 2}.get(capability, 1) if major >= 9 else None,
         fp32_per_cycle=fp32,
         fp64_per_cycle=_FP64_PER_CYCLE.get(capability),
+        int32_per_cycle=_INT32_PER_CYCLE.get(capability),
         tensor_fp16_per_cycle=_TENSOR_FP16_PER_CYCLE.get(capability),
         tensor_fp64_per_cycle=_TENSOR_FP64_PER_CYCLE.get(capability),
     )

@@ -185,7 +185,9 @@ def _print_roofs(console: Console, roofline: Roofline) -> None:
     peaks, rows = _labelled(roofline), []
     for label, peak in peaks.items():
         at_clock = f", at {published_amount(peak.clock_mhz)} MHz" if peak.clock_mhz else ""
-        rows.append((label, f"{published_amount(peak.gflops)} GFLOP/s", peak.source + at_clock))
+        rows.append(
+            (label, f"{published_amount(peak.gflops)} {rate_unit(peak.element_type)}", peak.source + at_clock)
+        )
     bandwidth = published_amount(roofline.bandwidth_gbytes_per_s)
     rows.append(("bandwidth", f"{bandwidth} GB/s", roofline.bandwidth_from))
     for i, (label, peak) in enumerate(peaks.items()):

@@ -70,6 +70,7 @@ def test_a_peak_follows_from_the_clock_that_was_read_under_its_load(gpu):
     per_cycle = {
         ("FMA", "float32"): architecture.fp32_per_cycle,
         ("FMA", "float64"): architecture.fp64_per_cycle,
+        ("FMA", "int32"): architecture.int32_per_cycle,
         ("tensor cores", "float64"): architecture.tensor_fp64_per_cycle,
     }
     if architecture.tensor_fp16_per_cycle is not None:

@@ -72,6 +72,13 @@ PUBLISHED_TENSOR_FLOAT64_TFLOPS: dict[str, tuple[float, str]] = {
 }
 
 
+PUBLISHED_INT32_TOPS = {
+    "v100": 15.7, "rtx2080ti": 13.4, "a100": 19.5, "rtx3080": 14.9, "rtx3090": 17.8, "rtx4090": 41.3,
+    "h100": 33.5, "h100-pcie": 25.6,
+}  # fmt: skip
+"""Peak rates of int32 without tensor cores, from the whitepapers on these architectures."""
+
+
 def tflops(gpu: NamedGpu) -> dict[tuple[str, str], float]:
     return {(peak.unit, peak.element_type): peak.gflops / 1e3 for peak in named(gpu).peaks}
 
@@ -84,6 +91,15 @@ def test_peaks_are_those_that_nvidia_publishes(gpu: NamedGpu) -> None:
     if float64 is not None:
         assert peaks["FMA", "float64"] == pytest.approx(float64, abs=0.06)
     assert ratio == (1 / 2 if float64 else 1 / 64 if gpu.arch >= "sm_80" or gpu.arch == "sm_120" else 1 / 32)
+
+
+@pytest.mark.parametrize("gpu", NAMED_GPUS, ids=lambda gpu: gpu.name)
+def test_peaks_of_whole_numbers_are_those_that_nvidia_publishes(gpu: NamedGpu) -> None:
+    found = tflops(gpu).get(("FMA", "int32"))
+    if gpu.name in PUBLISHED_INT32_TOPS:
+        assert found == pytest.approx(PUBLISHED_INT32_TOPS[gpu.name], abs=0.06)
+    # Before Volta a multiply-add takes several instructions; the table of rates ends at sm_90.
+    assert (found is None) == (gpu.arch in ("sm_60", "sm_61", "sm_120"))
 
 
 @pytest.mark.parametrize("gpu", NAMED_GPUS, ids=lambda gpu: gpu.name)

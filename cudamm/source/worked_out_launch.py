@@ -30,6 +30,7 @@ from cudamm.source.c_definitions import (
     SourceFile,
     flat_name,
     kind_of_handle,
+    pitches,
     source_file,
 )
 from cudamm.source.c_numbers import BYTES, Number, Translation, constant_values, constants, renamed
@@ -469,6 +470,13 @@ class _Launch:
         if "args" in fields and passed.get("A") and passed["A"] == passed.get("B"):
             self.assumed["A and B"] = (
                 f"two matrices for {passed['A']}, which the program passes as A and as B"
+            )
+        names = {name for node in self.statement.arguments for name in re.findall(r"\w+", text_of(node))}
+        padded = [pitch for pitch, _ in pitches(self.function.node) if pitch in names]
+        if padded:
+            self.assumed["pitch"] = (
+                f"{_listed(padded)} without padding: a GPU pads such rows, mostly to multiples of 512 bytes, "
+                "and may then need fewer sectors than are counted"
             )
         conflict = self.zeros_mistake or exchanged or self._type_conflict()
         of_host_code = self._exchanged_factors, self._cut_factor, self._wrong_bytes, self._wrong_copy

@@ -7,6 +7,7 @@ the faster one.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -347,6 +348,8 @@ def _resource_rows(old: ComparedKernel, new: ComparedKernel) -> Iterator[Compare
         before, after = (figure(of) if of is not None and of.is_known else None for of in (of_old, of_new))
         return before, after
 
+    grids = _counted(old, new, lambda traced: math.prod(traced.grid))
+    yield ComparedFigure(section, "blocks in the grid", *grids)
     yield ComparedFigure(section, "threads per block", old.threads_per_block, new.threads_per_block)
     yield ComparedFigure(section, "registers per thread", *known(lambda of: of.registers_per_thread))
     name = "shared memory per block (bytes)"

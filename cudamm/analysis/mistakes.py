@@ -1520,5 +1520,5 @@ def _ways_in(message: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number with one decimal, or without decimals if that one is 0."""
-    return f"{value:,.1f}".removesuffix(".0")
+    """Return a number with three significant digits, such as 3.25, and with all digits before the point."""
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"

@@ -18,6 +18,9 @@ from cudamm.kernels.usual_sizes import AFFORDABLE_WORK, are_square_only, tile_of
 _USUAL_STEP = 64
 """Multiple of M, N and K that is taken for a multiple of the tile if the tile is not known."""
 
+_LARGEST_STEP = 256
+"""The largest extent of a tile that is taken for such a step: of larger ones, a part may do."""
+
 _LEAST_STEP = 32
 """A number of which the extents of the first shape are multiples, even if the tile is smaller."""
 
@@ -148,7 +151,8 @@ class _Search:
         self._given, self._known = known, dict(known)
         self._is_square = are_square_only([case.variant])
         tile = tile_of(case.variant)
-        self._tile = tuple(extent or _USUAL_STEP for extent in (tile.m, tile.n, tile.k))
+        extents = tile.m, tile.n, tile.k
+        self._tile = tuple(e if e and e <= _LARGEST_STEP else _USUAL_STEP for e in extents)
         self._ends = time.monotonic() + _MOST_S
 
     def found(self) -> RightSizes | None:

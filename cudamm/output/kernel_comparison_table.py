@@ -14,7 +14,7 @@ from cudamm.benchmark.result import Result
 from cudamm.compile.nvcc_compiler import compiled_as, remark_on_estimate
 from cudamm.output.console import print_fitting
 from cudamm.output.failed_rows import print_failed
-from cudamm.output.number_format import parameters, percent, significant
+from cudamm.output.number_format import parameters, percent, significant, times
 from cudamm.output.trace_table import remarks
 
 _STYLES = {"better": "green", "worse": "red"}
@@ -112,7 +112,7 @@ def _table(comparison: KernelComparison, narrow: bool) -> Table:
     for section, rows in itertools.groupby(comparison.rows, key=lambda row: row.section):
         table.add_row(f"[bold]{section}[/]", "", "", "", "")
         for row in rows:
-            ratio = "" if row.ratio in (None, 0, 1) else f"{significant(row.ratio)}×"
+            ratio = "" if row.ratio in (None, 0, 1) else times(row.ratio)
             is_compiled = row.section in ("multiprocessor", "machine code")
             unknown = "needs nvcc" if is_compiled and not comparison.has_nvcc else "?"
             cells = (_cell(row, value) or unknown for value in (row.old, row.new))

@@ -21,6 +21,13 @@ def significant(value: float | None) -> str:
     return "" if value is None else f"{float(f'{value:.{DIGITS}g}'):.{decimals(value)}f}"
 
 
+def times(ratio: float | None) -> str:
+    """Return `0.0314×`, `2×` or `1,024×`, with three significant digits or more; empty for None."""
+    if ratio is None:
+        return ""
+    return f"{ratio:.3g}×" if ratio < 1000 else f"{ratio:,.0f}×"
+
+
 def count(value: float | None) -> str:
     """Return a mean count with three significant digits at most: 4, 0.25, 1.03; empty for None."""
     return "" if value is None else f"{value:.{DIGITS}g}"

@@ -86,7 +86,7 @@ def tails(results: Sequence[OccupancyResult]) -> list[str]:
     return [
         *(
             f"tail: {configuration(r, results)}: the grid fills only {percent(waves)} of one wave: it has "
-            f"{r.grid_blocks or 0:,} blocks, and the device has room for "
+            f"{r.grid_blocks or 0:,} block{'s' * (r.grid_blocks != 1)}, and the device has room for "
             f"{r.active_blocks * r.multiprocessors:,}{_without_blocks(r)}"
             for _, waves, r in sparse[:MOST_TAILS]
         ),

@@ -23,7 +23,7 @@ from cudamm.analysis.trace import (
 from cudamm.devices.observation import Access, Space
 from cudamm.output.console import print_fitting
 from cudamm.output.failed_rows import print_failed
-from cudamm.output.number_format import folded, parameters, percent, significant, variant
+from cudamm.output.number_format import folded, parameters, percent, significant, times, variant
 from cudamm.output.warp_drawing import render as render_warp
 
 _LEGEND = {
@@ -208,20 +208,11 @@ def _of_intensity(result: TraceResult) -> str:
         parts.append(f"{significant(result.sector_intensity)} op/B moved in sectors")
     of_bytes, of_sectors = result.bytes_against_naive, result.sectors_against_naive
     if of_bytes is not None and of_sectors is not None:
-        parts.append(
-            f"compared with naive: {_ratio(of_bytes)} the bytes and {_ratio(of_sectors)} the sectors"
-        )
+        parts.append(f"compared with naive: {times(of_bytes)} the bytes and {times(of_sectors)} the sectors")
     if result.shared_bytes_per_multiply_add is not None:
         of_shared = significant(result.shared_bytes_per_multiply_add)
         parts.append(f"{of_shared} B loaded from shared memory per multiply-add")
     return "; ".join(parts)
-
-
-def _ratio(value: float | None) -> str:
-    """Return `0.0314×` or `2×`, with three significant digits; empty for None."""
-    if value is None:
-        return ""
-    return f"{value:.3g}×" if value < 1000 else f"{value:,.0f}×"
 
 
 Column = tuple[str, int, Callable[[Any], str]]
@@ -336,7 +327,7 @@ def _summary(results: Sequence[TraceResult], detail: int) -> Table:
             1,
             lambda r: significant(r.sector_intensity),
         ),
-        ("sectors vs naive", 0, lambda r: _ratio(r.sectors_against_naive)),
+        ("sectors vs naive", 0, lambda r: times(r.sectors_against_naive)),
     ]
     shown = [(heading, cell) for heading, least, cell in headings if least <= detail]
     for heading, _ in shown:
@@ -381,7 +372,7 @@ def _comparison(left: TraceResult, right: TraceResult) -> Table:
         for label, value, text in rows:
             values = [value(t) if t.requests else None for t in of]
             first, second = values
-            ratio = _ratio(second / first) if first and second is not None else ""
+            ratio = times(second / first) if first and second is not None else ""
             table.add_row(f"  {label}", *("" if v is None else text(v) for v in values), ratio)
 
     for space, kinds in itertools.groupby(arrays((left, right)), key=lambda kind: kind[0]):

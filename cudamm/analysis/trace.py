@@ -42,8 +42,10 @@ from cudamm.kernels.ladder import find
 from cudamm.kernels.launch_plan import Extents, Launch
 from cudamm.kernels.matrix_layout import MatrixLayout
 from cudamm.kernels.method import MatrixName, Value
+from cudamm.kernels.parameter_types import parameter_names
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record, variants
+from cudamm.source.repeated_reads import repeated_reads
 
 SCHEMA = "cudamm.trace/1"
 
@@ -238,6 +240,7 @@ class TraceResult:
         wide_lines: lines whose accesses to shared memory are counted as nvcc merges them; None if nvcc's
             merging is not known.
         merged_bytes: sizes of the accesses into which nvcc merges them.
+        repeated_lines: lines with reads that are not counted, because a register holds the element already.
         why_as_written: why nvcc's merging is not known; empty if it is, or if nothing could be merged.
         naive: the baseline's accesses to global memory at the same size; None if they are not known.
         watched: the recorded warp; None if none was asked for.
@@ -261,6 +264,7 @@ class TraceResult:
     wide_lines: frozenset[int] | None = None
     merged_bytes: tuple[int, ...] = ()
     why_as_written: str = ""
+    repeated_lines: frozenset[int] = frozenset()
     naive: Totals | None = None
     watched: Watched | None = None
     chosen_by: ChosenBy = ""
@@ -665,7 +669,9 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
         traced_warps, warps = observation.warps
         share = Fraction(block_class.blocks, len(block_class.traced))
         observations.append((share * Fraction(warps, traced_warps or 1), observation))
-    accesses = combined(observations)
+    as_written = combined(observations)
+    accesses = as_written if settings.arch is None else _without_repeated(as_written, case)
+    repeated = frozenset(access.line for access in as_written if access not in accesses)
     wide_lines: frozenset[int] | None = None
     merged_bytes: tuple[int, ...] = ()
     why_as_written = ""
@@ -697,8 +703,28 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
         wide_lines=wide_lines,
         merged_bytes=merged_bytes,
         why_as_written=why_as_written,
+        repeated_lines=repeated,
         watched=None if settings.warp is None else _watched(case, launch, settings),
     )
+
+
+def _without_repeated(accesses: Sequence[Access], case: Case) -> tuple[Access, ...]:
+    """Return accesses without the reads of elements that a register holds already."""
+    names = parameter_names(case.program.text, case.program.entry)
+    passed = zip(names, case.variant.method.arguments, strict=False)
+    letters = {name: text for name, text in passed if text in ("A", "B", "C")}
+    again = {
+        (line, letters.get(array, array)): count
+        for (line, array), count in repeated_reads(case.program.text, case.variant.method.path.name).items()
+    }
+    kept: list[Access] = []
+    for access in reversed(accesses):  # the last reads of a line are those from registers
+        place = access.line, access.array
+        if access.op == "load" and not access.file and again.get(place):
+            again[place] -= 1
+        else:
+            kept.append(access)
+    return tuple(reversed(kept))
 
 
 def _most_blocks(settings: Settings, launch: Launch) -> int | None:

@@ -183,6 +183,9 @@ def _remarks(result: TraceResult) -> Iterator[str]:
         what = " and ".join(sorted({f"{access.op}s" for access in wide}))
         widths = " and ".join(map(str, result.merged_bytes))
         yield f"shared {what} in line {lines} are counted as nvcc merges them, into {what} of {widths} bytes"
+    if result.repeated_lines:
+        lines = ", ".join(map(str, sorted(result.repeated_lines)))
+        yield f"an element that is read again in line {lines} comes from a register, and is counted once"
     if result.why_as_written.startswith(ACROSS_LINES):
         yield f"{result.why_as_written}; they are counted one by one, and a GPU has fewer wavefronts"
     elif result.wide_lines is None and any(map(may_be_wide, result.accesses)):

@@ -50,6 +50,20 @@ _LIBRARY = re.compile(
 )
 """Headers of libraries that only host code calls."""
 
+_TORCH = re.compile(r"torch/|ATen/|c10/")
+"""Headers of PyTorch, which bring its 16-bit types."""
+
+_TORCH_TYPES = (
+    (re.compile(r"\b(?:at|c10)\s*::\s*Half\b"), "half"),
+    (re.compile(r"\b(?:at|c10)\s*::\s*BFloat16\b"), "__nv_bfloat16"),
+    # The type of sums: `at::acc_type<scalar_t, true>` and `at::opmath_type<scalar_t>`.
+    (
+        re.compile(r"\bat\s*::\s*(?:acc_type|opmath_type)\s*<\s*(\w+)\s*(?:,\s*true\s*)?>"),
+        r"std::conditional_t<sizeof(\1) == 2, float, \1>",
+    ),
+)
+"""PyTorch's names of types, each with what they are for CUDA."""
+
 _HOST_METHOD = re.compile(r"<<<|\bcuda[A-Z]\w*\s*\(|\bstd\s*::")
 """What a method of the host contains: a launch, a call of CUDA's functions, or a name of the C++ library."""
 
@@ -110,7 +124,14 @@ def compiled_code(source: str, entry: str) -> str:
         for include in includes
         if include[1] not in DEVICE_HEADERS and not include[1].startswith(_DEVICE_FOLDERS)
     ]
-    return device_code(_blanked_at(source, unneeded), entry)
+    code = _blanked_at(source, unneeded)
+    of_torch = [include.span() for include in includes if _TORCH.match(include[1])]
+    replaced = zip(of_torch, ("cuda_fp16.h", "cuda_bf16.h"), strict=False)
+    for (start, end), header in reversed([*replaced]):
+        code = f"{code[:start]}#include <{header}>{code[end:]}"
+    for name, c_type in _TORCH_TYPES if of_torch else ():
+        code = name.sub(c_type, code)
+    return device_code(code, entry)
 
 
 def qualified(source: str, entry: str) -> str:

@@ -543,7 +543,7 @@ class Interpreter:
         total: HostNumber | None = factors[0]
         for factor in factors[1:]:
             total = combined(total, ast.Mult(), factor)
-        return total
+        return replace(total, bytes_of=array.dtype) if total and name == "nbytes" else total
 
     def _subscript(self, owner: Value, key: Value) -> Value | None:
         if owner == Library("sys.argv"):

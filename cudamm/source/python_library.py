@@ -306,7 +306,8 @@ def _text(call: Call) -> KernelText | None:
 def _array(call: Call) -> HostArray | Unknown | None:
     name, first = call.name, call.first
     if name == "mem_alloc":
-        return HostArray(size_bytes=call.variables.number(first))
+        number = call.variables.number(first)
+        return HostArray(size_bytes=number, dtype=number.bytes_of if number else "")
     if {("same", name), ("real", name)} & _KINDS and isinstance(first, HostArray):
         dtype = dtype_of(Library(name)) if ("real", name) in _KINDS else _dtype(call, first.dtype)
         is_same = first.view or name in ("In", "Out", "InOut")

@@ -45,6 +45,7 @@ class HostNumber:
     dtype: str = field(
         default="", compare=False
     )  # `int` or `float` of Python, or NumPy's; empty if not known
+    bytes_of: str = field(default="", compare=False)  # type of the elements, if it is an array's `nbytes`
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ from cudamm.kernels.problem import UNSCALED, Problem, Shape
 from cudamm.kernels.usual_sizes import own_size_not_run
 from cudamm.kernels.variant import EMPTY_GRID, ChosenBy, Variant, chosen_record
 from cudamm.source.c_text import dynamic_arrays_in
-from cudamm.source.kernel_changes import line_of_loop, with_all_barriers, with_barriers
+from cudamm.source.kernel_changes import end_of_inner_loop, line_of_loop, with_all_barriers, with_barriers
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executor, LocalExecutor
@@ -814,6 +814,10 @@ def _with_loop(mistake: Mistake, text: str) -> Mistake:
     cure = mistake.cure
     if loop:
         cure = cure.replace("inside the loop,", f"inside the loop of line {loop},")
+        last = re.search(r"after line (\d+), inside", cure)
+        end = end_of_inner_loop(text, mistake.file, int(last[1]), loop) if last else 0
+        if last and end > int(last[1]):
+            cure = cure.replace(last[0], f"after line {end}, where the inner loop ends, inside")
         written = re.search(r"(.*), before line (\d+) writes again", cure)
         if written and int(written[2]) < loop:  # another array is written before that loop
             cure = f"{written[1]}, at its end"

@@ -208,6 +208,7 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
     several = _joined(several, _same_index, _all_indices)
     several = _joined(several, _same_step_of_warp, _all_indices)
     several = _joined(several, _same_conflict, _conflicts)
+    several = _joined(several, _same_product, _products)
     return tuple(sorted(several, key=lambda mistake: mistake.severity == "advice"))
 
 
@@ -217,6 +218,7 @@ def _is_load(mistake: Mistake) -> bool:
 
 
 _NO_CAUSE = re.compile(r"\d+ of \d+ elements (wrong|left as they were)")
+_OF_PRODUCT = re.compile(r"\d+ of \d+ elements? (wrong|left as they were|never written)")
 """Beginning of the message of a wrong product whose cause is not known."""
 
 
@@ -281,6 +283,23 @@ def _barrier_for(races: list[Mistake]) -> Mistake:
         count=sum(race.count for race in races),
         sizes=tuple(dict.fromkeys(size for race in races for size in race.sizes)),
     )
+
+
+def _same_product(one: Mistake, other: Mistake) -> bool:
+    """Return whether two products are wrong without a known cause: a size may need one of several stores."""
+    return all(
+        mistake.kind == "wrong-result" and not mistake.cure and _OF_PRODUCT.match(mistake.message)
+        for mistake in (one, other)
+    )
+
+
+def _products(mistakes: list[Mistake]) -> Mistake:
+    """Return wrong products without a cause as one, in their line if they have one line."""
+    sizes = tuple(dict.fromkeys(size for mistake in mistakes for size in mistake.sizes))
+    count = sum(mistake.count for mistake in mistakes)
+    if len({(mistake.file, mistake.line) for mistake in mistakes}) == 1:
+        return dataclasses.replace(mistakes[0], sizes=sizes, count=count)
+    return dataclasses.replace(mistakes[0], sizes=sizes, count=count, line=0, text="")
 
 
 def _same_index(one: Mistake, other: Mistake) -> bool:

@@ -288,8 +288,12 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             if cause is None and any(fault.kind == "index" for fault in faults or ()):
                 cause = _of_declarations(whole, changes_of_extents(whole.program.text, whole.program.entry))
             return cause, None
-        if ragged is None:  # rows of whole vectors are required
-            return _of_vectors(case, edge), None
+        if ragged is None:  # rows of whole vectors or tiles are required, and a block may compute several
+            cause = _of_vectors(case, edge)
+            ragged = _planned_at(case, of.shape) if cause is None else None
+            if ragged is not None:
+                cause = _of_launch(ragged, _of_own_grid) or _without_any_check(ragged)
+            return cause, None
         if is_right(ragged):
             if _has_no_fault(ragged):  # such as (K + TILE - 2) / TILE, which is wrong for one remainder alone
                 return None if is_right(case) else _of_text(case, _is_condition), None
@@ -970,9 +974,11 @@ def _without_any_check(case: Case, *, ends_early: bool = False) -> ProvenCause |
     """
     launch = case.launch
     assert launch is not None  # noqa: S101 - `_may_try` looked at it
-    bx, by = launch.block[:2]
-    grid = -(-launch.shape.n // bx), -(-launch.shape.m // by)
-    floor = launch.shape.n // bx, launch.shape.m // by
+    m, n = launch.shape.m, launch.shape.n
+    # A block may compute several columns or rows for each of its own.
+    tiles = itertools.product(*([edge * sums for sums in (1, 2, 4, 8)] for edge in launch.block[:2]))
+    bx, by = next(((x, y) for x, y in tiles if (n // x, m // y) == launch.grid[:2]), launch.block[:2])
+    grid, floor = (-(-n // bx), -(-m // by)), (n // bx, m // by)
     with _Trials(case) as trials:
         is_rest_right = ends_early or trials.is_right(within=(by * floor[1], bx * floor[0]))
     if launch.grid[:2] != floor or floor == grid:

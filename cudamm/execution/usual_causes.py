@@ -222,16 +222,11 @@ def _uncovered(
             swapped[axis] == -(-size // edges.get(axis, of_blocks.get(axis, edge)))
             for axis, (_, size) in axes.items()
         )
-        if grid != swapped and is_exact:
-            is_right = is_right_with(swapped, block)
-            if is_right is False:
-                return ""  # a condition may be too strict, or wrong
-            if is_right:
-                return (
-                    f"x and y of the grid are swapped: {covers}, and the product is right with "
-                    f"{_times(swapped)}; swap them, or swap blockIdx.x and blockIdx.y in the "
-                    "kernel"
-                )
+        if grid != swapped and is_exact and is_right_with(swapped, block):
+            return (
+                f"x and y of the grid are swapped: {covers}, and the product is right with "
+                f"{_times(swapped)}; swap them, or swap blockIdx.x and blockIdx.y in the kernel"
+            )
         turned = (block[1], block[0])
         needed = [-(-axes[axis][1] // edges[axis]) if axis in edges else grid[axis] for axis in (0, 1)]
         # A number that is rounded down lacks one block, and a turned block may cover C by chance.

@@ -613,6 +613,19 @@ def line_of_loop(text: str, file: str, one: int, other: int) -> int:
     return file_and_line_of(loop)[1] if loop else 0
 
 
+def end_of_inner_loop(text: str, file: str, line: int, loop: int) -> int:
+    """Return the last line of the outermost loop that is around a line, and inside the loop of another line.
+
+    Returns:
+        The line itself if there is no such loop.
+    """
+    around = [node for node in _around(text, file, line) if node.type in ("for_statement", "while_statement")]
+    inner = [*itertools.takewhile(lambda node: file_and_line_of(node)[1] != loop, around)]
+    if not inner or len(inner) == len(around):
+        return line
+    return file_and_line_of(inner[-1])[1] + inner[-1].end_point[0] - inner[-1].start_point[0]
+
+
 def with_change(text: str, change: KernelChange, changed_text: str) -> str:
     """Return the text with one change; line numbers stay the same.
 
@@ -1679,7 +1692,7 @@ class _Changes:
                 continue
             set_here = (n for n in all_of(body, "assignment_expression") if sign_of(n) == "=")
             targets = (n.child_by_field_name("left") for n in set_here)
-            stored = [x for x in targets if x is not None and (self._is_of_tile(x) or self._is_of_array(x))]
+            stored = [x for x in targets if x is not None and (self._is_of_tile(x) or self._is_own(x, node))]
             names = {text_of(name) for left in stored for name in all_of(left, "identifier")}
             declared = [n.child_by_field_name("declarator") for n in all_of(body, "init_declarator")]
             if not stored or names & set(map(declared_name, declared)):
@@ -1771,11 +1784,18 @@ class _Changes:
         name = _base(target) if target.type == "subscript_expression" else ""
         return name in self._shared or (name in self._declared and self._points(name))
 
-    def _is_of_array(self, target: Node) -> bool:
-        """Return whether an element of an array of each thread is written."""
-        declared = self._declared.get(_base(target)) if target.type == "subscript_expression" else None
-        arrays = all_of(declared, "array_declarator") if declared is not None else ()
-        return any(declared_name(array) == _base(target) for array in arrays)
+    def _is_own(self, target: Node, branch: Node) -> bool:
+        """Return whether a branch sets an element of a thread's own array, or loads a variable in a loop."""
+        name = _base(target) or text_of(target)
+        declared = self._declared.get(name)
+        if declared is None:
+            return False
+        if target.type == "subscript_expression":
+            return any(declared_name(array) == name for array in all_of(declared, "array_declarator"))
+        loaded = target.parent.child_by_field_name("right") if target.parent is not None else None
+        loops = [each for each in ancestors(branch) if each.type in ("for_statement", "while_statement")]
+        is_kept = bool(loops) and not is_inside(declared, loops[0])
+        return is_kept and loaded is not None and _base(loaded) in self._pointers
 
     def _without_factor(self, site: Site) -> Iterator[KernelChange]:
         """Yield a site with one factor of a product removed, or the divisor of a quotient."""

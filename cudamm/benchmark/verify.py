@@ -158,7 +158,13 @@ def not_watched(variants: Iterable[Variant], watched: Sequence[Case]) -> list[st
         )
     texts = dict.fromkeys(text for variant in users for text in variant.method.left_out)
     remarks += [f"{text[0].upper()}{text[1:]}." for text in texts]
-    if any(variant.method.launched_at[1] for variant in users):
+    launched = [variant.method for variant in users if variant.method.launched_at[1]]
+    if launched and all(method.path.suffix == ".py" for method in launched):
+        remarks.append(
+            "Of the Python code, only the launch and the arrays and sizes that it gets were read: not "
+            "whether a copy is missing."
+        )
+    elif launched:
         remarks.append(
             "Of the host code, only the launch and the bytes and directions in plain calls of cudaMalloc and "
             "cudaMemcpy were read: not whether one is missing, or where it waits."

@@ -51,9 +51,13 @@ def _number(flag: str, metavar: str, text: str) -> Decorator:
     return option(flag, type=DecimalNumber(LEAST_NUMBER, LARGEST_NUMBER), metavar=metavar, help=text)
 
 
-def _data_sheet(**given: object) -> DataSheet:
+def _data_sheet(gpu: tuple[str, ...] = (), **given: object) -> DataSheet:
     from cudamm.benchmark.roofline import DataSheet
 
+    names = [name.strip() for each in gpu for name in each.split(",")]
+    if len(names) > 1:
+        raise UsageError(f"roofline takes one GPU: run it once for each of {', '.join(names)}")
+    given["gpu"] = names[0] if names else None
     return DataSheet(**given)  # type: ignore[arg-type]
 
 
@@ -64,7 +68,7 @@ _roofs_options: Decorator = gathered(
     option_group(
         "Roofs",
         option(
-            "--gpu", metavar="NAME",
+            "--gpu", multiple=True, metavar="NAME",
             help="Roofs of a named GPU, by its data sheet: a100, h100, v100, t4, rtx3090, rtx4090, …",
         ),
         _number("--peak", "GFLOPS", "Peak rate of a GPU, by its data sheet; goes with --bandwidth."),

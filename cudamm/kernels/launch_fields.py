@@ -19,6 +19,7 @@ from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import function_of, kernels_in, without_comments
 from cudamm.source.expression import Expression, parse, split_at_commas
 from cudamm.source.included_files import with_own_headers
+from cudamm.source.launch_roles import FEW_ARGUMENTS
 from cudamm.source.variables_as_parameters import with_arrays_as_parameters, with_constants_as_parameters
 from cudamm.source.worked_out_launch import (
     WorkedOutLaunch,
@@ -251,6 +252,8 @@ def require_launch(path: Path, fields: Mapping[str, str], found: FoundLaunch) ->
         if launch.suggestion.keys() >= {"threads", "grid"}:
             why += f"; cudamm occupancy takes any kernel, with {as_options(launch.suggestion)}"
         raise UsageError(f"{path}: {why}")
+    if launch and launch.unknown.startswith(FEW_ARGUMENTS):
+        raise UsageError(f"{path}: the launch in {launch.place} is wrong: {launch.unknown}")
     usual = launch.suggestion if launch else {"threads": "16, 16", "grid": "ceil(N / 16), ceil(M / 16)"}
     suggested = {
         key: usual[key]

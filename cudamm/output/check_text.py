@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 
 _NOT_SEEN = (
     "The CPU device executed the kernels with these sizes and these inputs only. Code that no thread "
-    "executed was not checked, nor was host code, except a launch that the file shows and the bytes and "
-    "directions in plain calls of cudaMalloc and cudaMemcpy: not whether one is missing."
+    "executed was not checked, nor was {}."
+)
+_HOST_CODE = (
+    "host code, except a launch that the file shows and the bytes and directions in plain calls of "
+    "cudaMalloc and cudaMemcpy: not whether one is missing"
+)
+_PYTHON_CODE = (
+    "Python code, except a launch and the arrays and sizes that it gets: not whether a copy is missing"
 )
 
 _SHOWS_NOTHING = "Only 1x1x1 was run, which shows nothing: name a size that the kernel accepts with -n."
@@ -40,7 +46,9 @@ def render(console: Console, results: Sequence[CheckResult]) -> None:
     console.print(count + success)
     if any(result.shows_nothing for result in looked_at):
         console.print(_SHOWS_NOTHING, soft_wrap=True)
-    console.print(_NOT_SEEN, style="dim", soft_wrap=True)
+    is_python = bool(results) and all(result.file.endswith(".py") for result in results)
+    not_seen = _NOT_SEEN.format(_PYTHON_CODE if is_python else _HOST_CODE)
+    console.print(not_seen, style="dim", soft_wrap=True)
 
 
 def csv_record(record: dict[str, Any]) -> dict[str, Any]:

@@ -84,6 +84,10 @@ _OTHER_PRODUCTS = {"gemv": "a matrix and a vector", "triang|trmm": "a triangular
 """What kernels multiply that have certain words in their names."""
 
 
+FEW_ARGUMENTS = "it passes"
+"""The beginning of what is unknown of a launch that lacks an argument."""
+
+
 class UnknownLaunch(Exception):
     """Something about a launch that cannot be worked out; the text says what."""
 
@@ -432,8 +436,16 @@ class LaunchRoles:
         """Return what the launch passes for a parameter."""
         place = [p.name for p in self.parameters].index(parameter)
         if place >= len(self.statement.arguments):
-            raise UnknownLaunch(f"nothing is passed for {parameter} of {self.kernel.name}")
+            raise self.lacks_argument(parameter)
         return self.statement.arguments[place]
+
+    def lacks_argument(self, parameter: str) -> UnknownLaunch:
+        """Return the error for a launch that passes nothing for a parameter."""
+        names, given = self.kernel.parameter_names, len(self.statement.arguments)
+        return UnknownLaunch(
+            f"{FEW_ARGUMENTS} {given} arguments, and {self.kernel.name} takes {len(names)} "
+            f"({', '.join(names)}); pass something for {parameter}"
+        )
 
     def body(self, sizes: Iterable[str]) -> KernelBody:
         """Return the kernel's body, in which some names may be sizes."""
@@ -1181,8 +1193,7 @@ class LaunchRoles:
 
     def _is_passed_transposed(self, parameter: str) -> bool:
         """Return whether Python, a tensor, a name or a comment says that a kernel gets A or B transposed."""
-        passed, place = passed_by(self.function), self.kernel.parameter_names.index(parameter)
-        if passed and place < len(passed.kinds) and passed.kinds[place].startswith(("transposed", "view")):
+        if self._kind_in_python(parameter).startswith(("transposed", "view")):
             return True
         if self.transposed_tensor(parameter):
             return True
@@ -1198,15 +1209,22 @@ class LaunchRoles:
             return True
         return any(re.search("\\w_[tT]$|[a-z]T$", n) for n in (parameter, first_name(self.passed(parameter))))
 
+    def _kind_in_python(self, parameter: str) -> str:
+        """Return the kind of an argument of a Python program, as `Passed` has it; empty for others."""
+        passed, place = passed_by(self.function), self.kernel.parameter_names.index(parameter)
+        return passed.kinds[place] if passed and place < len(passed.kinds) else ""
+
     def _is_named_transposed(self, letter: str) -> bool:
-        """Return whether kernel and host call A or B transposed, as `At` and `d_At`, or a comment says so."""
+        """Return whether kernel and host call A or B transposed, as `At` and `B.T`, or a comment says so."""
         parameter = next(name for name, each in self.letters.items() if each == letter)
         names = parameter, first_name(self.passed(parameter))
         called = "|".join((letter, *map(re.escape, names)))
         # Not “the tile of A is stored transposed”.
         said = rf"(?<!\bof )\b(?:{called}) is (?:stored|passed|given) transposed\b"
         is_said = any(re.search(said, comment) for comment in _COMMENT.findall(self.file.text))
-        return is_said or all(map(_names_transposed(letter).search, names))
+        is_transposed_array = self._kind_in_python(parameter).startswith("transposed")
+        chosen = names[: 1 if is_transposed_array else 2]
+        return is_said or all(map(_names_transposed(letter).search, chosen))
 
     def _is_called_transposed(self, parameter: str) -> bool:
         """Return whether a comment says that a kernel gets A or B transposed, or column by column."""

@@ -1391,7 +1391,7 @@ class _Launch:
         if parameter.is_real:
             return "0.0" if any(p.is_real for p in self.found.parameters[:place]) else "1.0"
         if place >= len(self.statement.arguments):
-            raise UnknownLaunch(f"nothing is passed for {parameter.name} of {self.kernel.name}")
+            raise self.found.lacks_argument(parameter.name)
         node = self.statement.arguments[place]
         name = self.found.literal_sizes.get(parameter.name) or size_name(self.function, node)
         if name in self.found.parts and name in self.found.roles:

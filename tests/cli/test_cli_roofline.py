@@ -219,6 +219,8 @@ def test_without_a_gpu_the_message_names_the_missing_options(run):
         ("--peak 19500", ["--bandwidth"]),
         ("--gpu a1000000", ["unknown GPU", "rtx3090", "h100"]),
         ("--gpu ''", ["unknown GPU"]),
+        ("--gpu a100 --gpu t4", ["one GPU", "a100, t4"]),
+        ("--gpu a100,t4", ["one GPU", "a100, t4"]),
         ("--gpu a100 --arch sm_80 --clock 1 --bandwidth 1", ["--gpu", "--arch"]),
         ("--gpu a100 --peak 1 --bandwidth 1", ["--gpu", "--peak"]),
         ("--gpu a100 --theoretical", ["--gpu", "--theoretical"]),

@@ -128,6 +128,7 @@ def mistake_of(
         return passed.mistake
     layout: list[tuple[str, str]] | None = []  # the types that the kernel takes, and those that it gets
     texts: list[str] = []  # the arguments in words of the program
+    numbers: list[str] = []  # what is wrong with numbers
     for name, parameter, argument, given in zip(
         kernel.parameter_names, kernel.parameters, arguments, passed.kinds, strict=False
     ):
@@ -157,9 +158,13 @@ def mistake_of(
             wanted = _TYPES.get(declared, "")
             found = _of_number(passed, kind, wanted, text, place, is_zero=bool(zero))
             if found:
-                return found
+                numbers.append(found)
         if layout is not None:
             layout = [*layout, (wanted, kind)] if wanted and kind else None
+    if numbers:
+        cures = (found.rpartition(": pass ")[2] for found in numbers[1:])
+        others = [cure for cure in dict.fromkeys(cures) if cure not in numbers[0]]
+        return f"{numbers[0]}, likewise {' and '.join(others)}" if others else numbers[0]
     is_whole = layout and len(passed.kinds) == len(kernel.parameters) and passed.interface == PYCUDA
     return _of_layout(passed.numpy, layout, kernel, texts) if layout and is_whole else ""
 

@@ -1107,10 +1107,11 @@ def _cure_of_conflict(watched: WatchedLaunch, access: Access, shape: ArrayShape,
         return f"make {_OF_ROWS} {length} longer, {tile}{rest}"
     has = declared_padding(watched.program.text, name)
     if is_free_if_swizzled(name, shape, watched.observation, has):
-        tile = f"{name}[{rows}][{columns - has}]"
+        width = columns - has
+        tile, row = f"{name}[{rows}][{width}]", "y" if rows <= width else f"(y % {width})"
         return (
             f"no length of the rows leaves all accesses to {name} without a conflict; store element [y][x] "
-            f"at [y][x ^ y] of {tile}, and load it from there (swizzling)"
+            f"at [y][x ^ {row}] of {tile}, and load it from there (swizzling)"
         )
     side_by_side = elements_side_by_side(access, shape, watched.observation)
     if side_by_side is None or access.op != "load":

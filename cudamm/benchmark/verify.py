@@ -166,8 +166,8 @@ def not_watched(variants: Iterable[Variant], watched: Sequence[Case]) -> list[st
         )
     elif launched:
         remarks.append(
-            "Of the host code, only the launch and the bytes and directions in plain calls of cudaMalloc and "
-            "cudaMemcpy were read: not whether one is missing, or where it waits."
+            "Of the host code, only the launch and, beside it, the bytes and directions in plain calls of "
+            "cudaMalloc and cudaMemcpy were read: not whether one is missing, or where it waits."
         )
     return remarks
 

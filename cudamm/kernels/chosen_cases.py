@@ -110,8 +110,12 @@ def _as_in_program(variant: Variant, problem: Problem, shapes: Sequence[Shape]) 
     return dataclasses.replace(problem, scale=Scale(*own))
 
 
-def remarks_on_scale(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[str]:
-    """Yield at which size a program's α and β were used, or that they were not."""
+def remarks_on_scale(chosen: Sequence[tuple[Variant, Problem]]) -> tuple[str, ...]:
+    """Return at which size each program's α and β were used, or that they were not."""
+    return tuple(dict.fromkeys(_remarks_on_scale(chosen)))
+
+
+def _remarks_on_scale(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[str]:
     for method in dict.fromkeys(variant.method for variant, _ in chosen):
         own = method.program_scale or UNSCALED
         problems = [problem for variant, problem in chosen if variant.method == method]

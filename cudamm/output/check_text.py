@@ -24,8 +24,8 @@ _NOT_SEEN = (
     "executed was not checked, nor was {}."
 )
 _HOST_CODE = (
-    "host code, except a launch that the file shows and the bytes and directions in plain calls of "
-    "cudaMalloc and cudaMemcpy: not whether one is missing"
+    "host code, except a launch that the file shows and, beside it, the bytes and directions in plain "
+    "calls of cudaMalloc and cudaMemcpy: not whether one is missing"
 )
 _PYTHON_CODE = (
     "Python code, except a launch and the arrays and sizes that it gets: not whether a copy is missing"

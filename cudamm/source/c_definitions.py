@@ -138,6 +138,24 @@ class SourceFile:
         """Return the value of a constant whose name alone has several; None for other names."""
         return None if name in self.constants else self.scoped.get(f"{scope}::{name}")
 
+    @functools.cached_property
+    def _named_types(self) -> Mapping[str, str]:
+        found = {name: text for name, (parameters, text) in self.macros.items() if parameters is None}
+        for node in all_of(self.tree, "type_definition"):
+            for declarator in node.children_by_field_name("declarator"):
+                found[text_of(declarator)] = text_of(node.child_by_field_name("type"))
+        for node in all_of(self.tree, "alias_declaration"):
+            found[text_of(node.child_by_field_name("name"))] = text_of(node.child_by_field_name("type"))
+        return {name: text.strip() for name, text in found.items() if re.fullmatch(r"\s*\w+\s*", text)}
+
+    def type_named(self, name: str) -> str:
+        """Return `double` for `real` after `typedef double real;`; other names as they are."""
+        seen: set[str] = set()
+        while name in self._named_types and name not in seen:
+            seen.add(name)
+            name = self._named_types[name]
+        return name
+
     def functions_named(self, name: str) -> list[Function]:
         """Return the functions of a name."""
         return [function for function in self.functions if function.name == name]

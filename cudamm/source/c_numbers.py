@@ -172,7 +172,8 @@ class Translation:
                 name = text_of(node.child_by_field_name("value")).strip("() ")
                 if self.has_bytes and (kind := kind_of_handle(self.file, self.function, name)):
                     return Number(str(HANDLE_BYTES[kind]))
-                known = str(size_of_type(text_of(node)) or "") if self.has_bytes else "sizeof(element)"
+                written = re.sub(r"\w+", lambda word: self.file.type_named(word[0]), text_of(node))
+                known = str(size_of_type(written) or "") if self.has_bytes else "sizeof(element)"
                 return Number(known) if known else None
         return None
 

@@ -11,6 +11,7 @@ import functools
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -691,6 +692,24 @@ class _Launch:
         if names:
             kernels = " and ".join(dict.fromkeys(names))
             yield f"the program launches {kernels} on the same arrays, which cudamm did not run"
+        yield from self._kernels_that_add()
+
+    def _kernels_that_add(self) -> Iterator[str]:
+        """Yield that several launches add to one C, each to what the one before it left there."""
+        scale, matrices = self._program_scale(), list(self._passed_matrices())
+        pointer = next((first_name(node) for x, node in matrices if self.found.letters[x] == "C"), "")
+        here = [
+            launch
+            for launch in launches(self.file)
+            if launch.function.node == self.function.node and pointer in map(first_name, launch.arguments)
+        ]
+        calls = Counter(text_of(node) for _, node in callers_of(self.file, self.function, pointer))
+        count = max(len(here), *calls.values(), 0)
+        if scale and scale[1] and count > 1:
+            yield (
+                f"the program launches {count} kernels on one C, and each adds beta times what the one "
+                "before it left there: each was checked for itself"
+            )
 
     def _copies_back_only(self) -> bool:
         """Return whether a program passes C in a way that copies it from the GPU only."""
@@ -971,6 +990,8 @@ class _Launch:
         """
         short: list[tuple[Node, str]] = []
         whole: list[tuple[str, str]] = []
+        is_chosen = any(is_chosen_by_user(self.file, self.function, size) for size in self.found.roles)
+        has_one_size = self._program_size() is not None and not (is_chosen or self._sizes_of_ways[1:])
         for parameter, letter in self.found.letters.items():
             c_type = self._type_of_elements(parameter)
             pointer, of_element = first_name(self.found.passed(parameter)), BYTES.get(c_type, 0)
@@ -978,7 +999,11 @@ class _Launch:
                 here = f"the call {' '.join(text_of(call).split())} {verb}"
                 names = self._size_names()
                 rows, columns = (names.get(role, role) for role in DIMENSIONS[letter])
-                whole_bytes = f"pass {rows} * {columns} * sizeof({c_type}), the number of bytes"
+                whole_bytes = (
+                    f"pass {rows} * {columns} * sizeof({self._written(c_type)}), the number of bytes"
+                )
+                if not {rows, columns} <= {*map(text_of, all_of(self.file.tree, "identifier"))}:
+                    whole_bytes = f"pass the number of bytes of all {rows} x {columns} elements"
                 if handle := self._size_of_handle(size):
                     self.sized_by = call
                     return f"{here} {handle}; {whole_bytes}"
@@ -1018,16 +1043,16 @@ class _Launch:
                     self.sized_by = call
                     return (
                         f"{here} {100 * float(of_other):.3g}% of {pointer}, with {by_type[0]} for elements "
-                        f"of type {c_type}; {whole_bytes}"
+                        f"of type {self._written(c_type)}; {whole_bytes}"
                     )
                 if passed is not size:
                     continue
-                share = min(shares[-1:] if self._program_size() else shares, default=Fraction(0))
+                share = min(shares[-1:] if has_one_size else shares, default=Fraction(0))
                 if share == 1:
                     whole.append((letter, verb))
                 else:
                     given = text_of(self.function.values.get(text_of(size), size))
-                    is_share_known = self._program_size() is not None or len({*shares}) == 1
+                    is_share_known = has_one_size or len({*shares}) == 1
                     much = f"{100 * float(share):.3g}% of" if is_share_known else f"{given} bytes of"
                     why = f"{here} {much} {pointer}, which has {rows} x {columns} elements; {whole_bytes}"
                     is_beyond = share > 1 and (letter, "allocates") in whole and verb == "copies"
@@ -1041,8 +1066,14 @@ class _Launch:
         """Return the type of the elements of a kernel's matrix, such as `half`."""
         declared = self.kernel.parameters[self.kernel.parameter_names.index(parameter)]
         c_type = re.sub("[2-4]$", "", text_of(declared.child_by_field_name("type")))
-        c_type = self.template_arguments().get(c_type, c_type)
-        return c_type if c_type in BYTES else self._pointed_to_by_member(c_type)
+        c_type = self.file.type_named(self.template_arguments().get(c_type, c_type))
+        return c_type if c_type in BYTES else self.file.type_named(self._pointed_to_by_member(c_type))
+
+    def _written(self, c_type: str) -> str:
+        """Return `real` for `double` if the launching function has `sizeof(real)`, the same type."""
+        used = re.findall(r"sizeof\s*\(\s*(\w+)\s*\)", text_of(self.function.node))
+        names = (name for name in used if name != c_type and self.file.type_named(name) == c_type)
+        return next(names, c_type)
 
     def _size_of_handle(self, size: Node) -> str:
         """Return `8 bytes, the size of the pointer d_A itself` for `sizeof(d_A)`; empty for other sizes."""
@@ -1089,6 +1120,16 @@ class _Launch:
                     f"the call {' '.join(text_of(call).split())} passes {array}, a __device__ array, whose "
                     "name is no address for the host; pass a pointer that cudaGetSymbolAddress sets"
                 )
+            of_host, of_gpu = (
+                (source, target) if text_of(direction) == "cudaMemcpyHostToDevice" else (target, source)
+            )
+            is_unused = first_name(of_host) in passed and first_name(of_gpu) not in passed
+            if is_unused and self._is_of_host(first_name(of_host), calls):
+                self.sized_by = None
+                return (
+                    f"the launch passes {first_name(of_host)}, which is memory of the host, as the call "
+                    f"{' '.join(text_of(call).split())} says; pass {first_name(of_gpu)}"
+                )
             to_gpu, from_gpu = (first_name(node) in of_launch for node in (target, source))
             if to_gpu == from_gpu:
                 continue
@@ -1105,6 +1146,17 @@ class _Launch:
                 )
         self.sized_by = None
         return ""
+
+    def _is_of_host(self, name: str, calls: Iterable[Node]) -> bool:
+        """Return whether a variable, or a parameter, has memory of the host, as far as a function shows."""
+        others = ("cudaMalloc", "cudaHost", "cudaGetSymbolAddress", "hipMalloc")
+        may_be_of_gpu = any(
+            text_of(call).startswith(others) and re.search(rf"&\s*{re.escape(name)}\b", text_of(call))
+            for call in calls
+        )
+        written = text_of(self.function.first_values.get(name)) + self.function.types.get(name, "")
+        is_of_host = re.search(r"\b(?:new|malloc|calloc|vector)\b", written) is not None
+        return not may_be_of_gpu and (is_of_host or name in self.function.parameter_names)
 
     def _unfit_pointers(self, on_gpu: Node, on_host: Node, needed: str) -> str:
         """Return what is wrong with the pointers of a copy, in words for after the call; empty for nothing.

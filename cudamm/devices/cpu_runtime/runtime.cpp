@@ -893,9 +893,16 @@ const char* forbidden_call(int number) {
 
 void crashed(int signal, siginfo_t* info, void*) {
     char thread[160] = "";
-    if (worker && worker->running && worker->launch)
-        snprintf(thread, sizeof thread, " in thread %s of block %s",
-                 worker->thread_text(worker->running->thread).text, worker->block_text().text);
+    if (worker && worker->running && worker->launch) {
+        const IndexText of_thread = worker->thread_text(worker->running->thread);
+        // The index of the block lies beside the shared memory, past the end of which the kernel may have written.
+        const uint3 block = place.block_index;
+        const dim3& grid = worker->launch->grid;
+        if (block.x < grid.x && block.y < grid.y && block.z < grid.z)
+            snprintf(thread, sizeof thread, " in thread %s of block %s", of_thread.text, worker->block_text().text);
+        else
+            snprintf(thread, sizeof thread, " in thread %s", of_thread.text);
+    }
     char distance[160] = "";
     if (signal == SIGSEGV || signal == SIGBUS) {
         const char* address = (const char*)info->si_addr;

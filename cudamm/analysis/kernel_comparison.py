@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cudamm.analysis.kernel_figures import KernelFigures, instruction_counts, kernel_figures
-from cudamm.analysis.trace import ACROSS_LINES, DEFAULT_BLOCKS, TraceResult
+from cudamm.analysis.trace import ACROSS_LINES, DEFAULT_BLOCKS, IN_PART, TraceResult
 from cudamm.benchmark.result import Result
 from cudamm.benchmark.verify import verify_all
 from cudamm.compile.nvcc_compiler import nvcc
@@ -334,7 +334,7 @@ def _shared_rows(old: ComparedKernel, new: ComparedKernel) -> Iterator[ComparedF
 
     counts = _counted(old, new, wavefronts)
     traced = [kernel.figures.traced for kernel in (old, new)]
-    is_known = not any(of and of.why_as_written.startswith(ACROSS_LINES) for of in traced)
+    is_known = not any(of and of.why_as_written.startswith((ACROSS_LINES, IN_PART)) for of in traced)
     # A kernel that uses no shared memory is not better for that.
     yield ComparedFigure(section, "wavefronts", *counts, "less" if all(counts) and is_known else "")
     yield ComparedFigure(section, "wavefronts due to bank conflicts", *_counted(old, new, conflicts), "less")

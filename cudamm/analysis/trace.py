@@ -693,6 +693,8 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
             joined = _joined_lines(accesses, lines)
             if joined:
                 why_as_written = f"{ACROSS_LINES} {', '.join(map(str, joined))}"
+            elif in_part := sorted({a.line for a, merging in merged if _is_in_part(a, merging)}):
+                why_as_written = f"{IN_PART} {', '.join(map(str, in_part))}"
             accesses = as_compiled(accesses, lines)
     return dataclasses.replace(
         result,
@@ -824,8 +826,25 @@ def may_be_wide(access: Access) -> bool:
     return access.space == "shared" and merged != (access.requests, access.requests)
 
 
+MOST_UNMERGED = 1.5
+"""Requests over the fewest up to which an access counts as merged: the ends of rows may remain."""
+
 ACROSS_LINES = "nvcc merges loads of several places into wider ones in line"
 """Beginning of the reason why some accesses are counted as written."""
+
+
+IN_PART = "nvcc merges in part the loads in line"
+"""Beginning of the reason why the merged accesses are an estimate."""
+
+
+def _is_in_part(access: Access, merging: Merging) -> bool:
+    """Return whether some of an access's elements begin no wide access, because their rows are not aligned.
+
+    How many nvcc merges then depends on how far it unrolls the loop, and on words that it loads beside them.
+    """
+    merged_bytes = access.wide_bytes if merging == "wide" else 2 * access.size_bytes
+    fewest = access.requests * access.size_bytes / merged_bytes
+    return access.op == "load" and getattr(access, f"{merging}_requests") > MOST_UNMERGED * fewest
 
 
 def _may_be_joined(accesses: Iterable[Access]) -> bool:

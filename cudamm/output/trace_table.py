@@ -13,6 +13,7 @@ from rich.table import Table
 from cudamm.analysis.trace import (
     ACROSS_LINES,
     AS_WRITTEN,
+    IN_PART,
     Totals,
     TraceResult,
     arrays,
@@ -188,6 +189,11 @@ def _remarks(result: TraceResult) -> Iterator[str]:
         yield f"an element that is read again in line {lines} comes from a register, and is counted once"
     if result.why_as_written.startswith(ACROSS_LINES):
         yield f"{result.why_as_written}; they are counted one by one, and a GPU has fewer wavefronts"
+    elif result.why_as_written.startswith(IN_PART):
+        yield (
+            f"{result.why_as_written}, whose rows begin at different multiples of 16 bytes: their count is "
+            "an estimate, and a GPU may need fewer"
+        )
     elif result.wide_lines is None and any(map(may_be_wide, result.accesses)):
         is_asked = result.why_as_written in ("", AS_WRITTEN)
         yield _AS_WRITTEN + ("" if is_asked else f": {result.why_as_written}")

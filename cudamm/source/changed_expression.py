@@ -85,6 +85,14 @@ def terms_of(node: Node) -> list[Node]:
     return [node]
 
 
+def base_of(node: Node) -> str:
+    """Return A for an element `A[i][j]`, and for `A.elements[i]`; empty if it has another form."""
+    current: Node | None = node
+    while current is not None and current.type in ("subscript_expression", "field_expression"):
+        current = current.child_by_field_name("argument")
+    return text_of(current) if current is not None and current.type == "identifier" else ""
+
+
 def grouped(node: Node) -> str:
     """Return the text of an expression as a factor, in parentheses if it needs them."""
     return text_of(node) if node.type in _ATOMIC else f"({text_of(node)})"

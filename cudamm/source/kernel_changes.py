@@ -22,6 +22,7 @@ from cudamm.source.c_text import dynamic_arrays_in, function_of, shared_arrays_i
 from cudamm.source.changed_expression import (
     KernelChange,
     Site,
+    base_of,
     counters_at,
     grouped,
     replaced,
@@ -815,7 +816,7 @@ class _Changes:
             argument = node.child_by_field_name("argument")
             given = indices.named_children if indices else []
             if len(given) == 1:
-                yield Site(given[0], _outermost(node), _base(node), "index")
+                yield Site(given[0], _outermost(node), base_of(node), "index")
             if argument is not None:
                 yield from self._sum_of_pointer(argument, _outermost(node)) or self._sites_in(argument)
             return
@@ -1326,7 +1327,7 @@ class _Changes:
         extents = [node.child_by_field_name("size") for node in local]
         for loop in all_of(self._body, "for_statement"):
             stores = (n.child_by_field_name("left") for n in all_of(loop, "assignment_expression"))
-            if any(left is not None and _base(left) in self._pointers for left in stores):
+            if any(left is not None and base_of(left) in self._pointers for left in stores):
                 condition = loop.child_by_field_name("condition")
                 extents.append(condition.child_by_field_name("right") if condition else None)
         texts = dict.fromkeys(map(text_of, extents))
@@ -1702,8 +1703,8 @@ class _Changes:
             otherwise = " ".join(f"{left} = 0;" for left in shown)
             otherwise = otherwise if len(shown) == 1 else f"{{ {otherwise} }}"
             change = KernelChange(
-                f"{NO_ZERO} to {_base(stored[0])} where {text_of(condition)} does not hold",
-                f"write 0 where the load is left out: else {otherwise}", _base(stored[0]),
+                f"{NO_ZERO} to {base_of(stored[0])} where {text_of(condition)} does not hold",
+                f"write 0 where the load is left out: else {otherwise}", base_of(stored[0]),
                 *file_and_line_of(node), ((start, start, f"({zeros}, 0)"),), 2, is_condition=True,
             )  # fmt: skip
             found.append(change)
@@ -1731,7 +1732,7 @@ class _Changes:
         assigned = all_of(self._body, "assignment_expression")
         targets = [left for n in assigned if (left := n.child_by_field_name("left")) is not None]
         stores = [
-            left for left in targets if left.type == "subscript_expression" and _base(left) in self._shared
+            left for left in targets if left.type == "subscript_expression" and base_of(left) in self._shared
         ]
         yield from loads_of_whole_tiles(
             stores, extents_of, lambda name: number_in(self._text, name), self._index_of["threadIdx"],
@@ -1774,19 +1775,19 @@ class _Changes:
                 yield KernelChange(
                     f"beyond {size} the load takes the last element again, with min({index}, {size} - 1), "
                     "and the sums count it again",
-                    f"load 0 there: {' '.join(text_of(left).split())} = {shown}", _base(left),
+                    f"load 0 there: {' '.join(text_of(left).split())} = {shown}", base_of(left),
                     *file_and_line_of(node), ((value.start_byte, value.end_byte, f"({shown})"),), 2,
                     is_condition=True,
                 )  # fmt: skip
 
     def _is_of_tile(self, target: Node) -> bool:
         """Return whether an element of a shared array, or of what a local pointer points to, is written."""
-        name = _base(target) if target.type == "subscript_expression" else ""
+        name = base_of(target) if target.type == "subscript_expression" else ""
         return name in self._shared or (name in self._declared and self._points(name))
 
     def _is_own(self, target: Node, branch: Node) -> bool:
         """Return whether a branch sets an element of a thread's own array, or loads a variable in a loop."""
-        name = _base(target) or text_of(target)
+        name = base_of(target) or text_of(target)
         declared = self._declared.get(name)
         if declared is None:
             return False
@@ -1795,7 +1796,7 @@ class _Changes:
         loaded = target.parent.child_by_field_name("right") if target.parent is not None else None
         loops = [each for each in ancestors(branch) if each.type in ("for_statement", "while_statement")]
         is_kept = bool(loops) and not is_inside(declared, loops[0])
-        return is_kept and loaded is not None and _base(loaded) in self._pointers
+        return is_kept and loaded is not None and base_of(loaded) in self._pointers
 
     def _without_factor(self, site: Site) -> Iterator[KernelChange]:
         """Yield a site with one factor of a product removed, or the divisor of a quotient."""
@@ -2685,7 +2686,7 @@ class _Changes:
             stored = {
                 text_of(name)
                 for left, node in assigned
-                if left is not None and _base(left) in self._pointers
+                if left is not None and base_of(left) in self._pointers
                 for name in all_of(node.child_by_field_name("right") or node, "identifier")
             }
             for left, node in assigned:
@@ -2969,7 +2970,7 @@ def _base_of_sum(node: Node) -> str:
     """Return the variable that an assignment sets, or whose element or member it sets."""
     if node.type == "field_expression":  # `sum.x`
         node = node.child_by_field_name("argument") or node
-    return _base(node) if node.type == "subscript_expression" else text_of(node)
+    return base_of(node) if node.type == "subscript_expression" else text_of(node)
 
 
 def _whole_condition(node: Node) -> Node:
@@ -3009,14 +3010,6 @@ _TRUTHS = ("<", "<=", ">", ">=", "&&", "||")
 
 _OF_AXIS = re.compile(r"\b(?:thread|block)Idx\.([xy])")
 """An index of a thread or a block, with its axis."""
-
-
-def _base(node: Node) -> str:
-    """Return the name of the array of `A[i][j]`, and `A.elements` for `A.elements[i]`: A."""
-    current: Node | None = node
-    while current is not None and current.type in ("subscript_expression", "field_expression"):
-        current = current.child_by_field_name("argument")
-    return text_of(current) if current is not None and current.type == "identifier" else ""
 
 
 def _is_written(node: Node) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from tree_sitter import Node
 
 from cudamm.source.c_text import shared_arrays_in
-from cudamm.source.changed_expression import sign_of
+from cudamm.source.changed_expression import base_of, sign_of
 from cudamm.source.parsed_source import all_of, declared_name, file_and_line_of, parsed, text_of
 
 _PURE = re.compile(
@@ -57,14 +57,6 @@ def repeated_reads(text: str, name: str) -> Mapping[tuple[int, str], int]:
         for place, count in found.items()
         if count and (count == len(texts[place]) or len({*texts[place]}) == 1)
     }
-
-
-def base_of(node: Node) -> str:
-    """Return the name of the array of `A[i][j]`; empty if it has another form."""
-    current: Node | None = node
-    while current is not None and current.type == "subscript_expression":
-        current = current.child_by_field_name("argument")
-    return text_of(current) if current is not None and current.type == "identifier" else ""
 
 
 def _blocks(function: Node) -> Iterator[list[Node]]:

@@ -75,7 +75,7 @@ def endless_loop(case: Case) -> list[Mistake]:
         file = file or case.program.method.path.name
         return [Mistake("crash", why, cure, file, line, text, sizes=(str(case.problem.shape),))]
     words = "the kernel does not end: an unsigned number is always {0}, as the largest number follows below 0"
-    cure = "count down with a signed number, or with `k-- > 0` as the condition of the loop"
+    cure = "count down with a signed number, or begin one higher and let the condition alone count, `i-- > 0`"
     return _warned(case, _ALWAYS_TRUE, "crash", words, cure)
 
 

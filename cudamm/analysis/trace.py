@@ -46,6 +46,7 @@ from cudamm.kernels.parameter_types import parameter_names
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record, variants
 from cudamm.source.repeated_reads import repeated_reads
+from cudamm.source.selected_stores import with_selected_stores
 
 SCHEMA = "cudamm.trace/1"
 
@@ -526,6 +527,8 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
     problems = list(dict.fromkeys(problem for _, problem in cases))
     of_baseline = [(baseline, _in_memory(problem)) for problem in problems]
     naive = plan_all(executor, of_baseline, fmad, verified=False, each_may_fail=True)
+    if settings.arch is not None:
+        planned = _with_selected_stores(planned, progress)
     compiled = _compiled([case for case in (*planned, *naive) if case.launch], progress)
     check_user_kernels([(case.program, compiled[case.program]) for case in planned if case.launch])
     done, total = 0, len(planned)
@@ -584,6 +587,19 @@ def _in_memory(problem: Problem) -> Problem:
     """Return the problem in the type that its matrices have in memory, which the baseline has."""
     of_memory = problem.element.of_memory
     return problem if of_memory == problem.element else dataclasses.replace(problem, element=of_memory)
+
+
+def _with_selected_stores(cases: Sequence[Case], progress: Progress) -> list[Case]:
+    """Return cases whose programs store once where both branches of an `if` do, as those of nvcc."""
+    selected = []
+    for case in cases:
+        text = with_selected_stores(case.program.text)
+        if case.launch is not None and text != case.program.text:
+            changed = dataclasses.replace(case, program=dataclasses.replace(case.program, text=text))
+            compiled = _compiled([changed], progress)[changed.program]
+            case = case if isinstance(compiled, KernelError) else changed
+        selected.append(case)
+    return selected
 
 
 def _compiled(cases: Sequence[Case], progress: Progress) -> dict[Program, Executable | KernelError]:

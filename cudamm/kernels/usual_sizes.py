@@ -346,7 +346,13 @@ def _accepted(variants: Sequence[Variant], chosen: Sequence[str]) -> list[str]:
     def is_accepted(size: str) -> bool:
         return any(_accepts(variant, size) for variant in variants)
 
-    accepted = [size for size in chosen if is_accepted(size)]
+    accepted: list[str] = []
+    for size in chosen:
+        m, n, k = _full(size).split("x")
+        # A·Aᵀ needs M = N, for example.
+        alike = (size, f"{m}x{m}x{k}", f"{m}x{n}x{n}", f"{m}x{n}x{m}")
+        accepted += [each for each in alike if is_accepted(each)][:1]
+    accepted = list(dict.fromkeys(accepted))
     smaller = map(str, _SMALL_EDGES) if are_square_only(variants) else _SMALL_SIZES
     for size in smaller:
         if len([each for each in accepted if _full(each) != "1x1x1"]) >= _FEWEST:

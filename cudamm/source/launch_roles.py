@@ -169,6 +169,7 @@ class LaunchRoles:
             UnknownLaunch: they cannot be worked out; what was found before is kept.
         """
         self._find_matrices()
+        self._refuse_product_of_each_block()
         self._check_that_c_is_written()
         self._mend_order()
         for words, operands in _OTHER_PRODUCTS.items():
@@ -1028,6 +1029,21 @@ class LaunchRoles:
         grid = self.statement.configuration[0] if self.statement.configuration else None
         extents = replace(self.translation, kept=kept).extents(grid) if grid else None
         return extents[2].text if extents and len(extents) > 2 else ""
+
+    def _refuse_product_of_each_block(self) -> None:
+        """Raise NoProduct for a kernel in which each block along x or y computes a product of its own."""
+        code = text_of(self.kernel.node)
+        for axis, other in ("xy", "yx"):
+            block = rf"blockIdx\s*\.\s*{axis}"
+            names = [block, *re.findall(rf"\b(\w+)\s*=\s*{block}\s*[,;]", code)]
+            moved = rf"\b(?:{'|'.join(names)})\s*\*\s*\(?\s*(\w+)\s*\*\s*(\w+)"
+            widths = [one for one, two in re.findall(moved, code) if one == two]
+            if len(widths) > 1 and not re.search(rf"blockIdx\s*\.\s*{other}", code):
+                raise NoProduct(
+                    f"{self.kernel.name} computes a product of its own in each block along {axis}, from "
+                    f"block * {widths[0]} * {widths[0]} on; name the launch of the first product with "
+                    "--grid 1, --threads and --args"
+                )
 
     @functools.cached_property
     def _moves_with_layer(self) -> bool:

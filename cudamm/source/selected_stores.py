@@ -1,0 +1,69 @@
+"""Write a store of both branches of an `if` as one: compilers select the value, and store once."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from cudamm.source.changed_expression import sign_of
+from cudamm.source.parsed_source import all_of, parsed, text_of
+
+
+def with_selected_stores(text: str) -> str:
+    """Return C source in which `if (c) s[i] = a; else s[i] = b;` is `s[i] = c ? a : b;`.
+
+    Each part stays in its line: the store is in that of the first branch. The elements of the two branches
+    have the same words.
+    """
+    source = text.encode()
+    edits: list[tuple[int, int, bytes]] = []
+    for branch in all_of(parsed(text), "if_statement"):
+        condition, stores = branch.child_by_field_name("condition"), _stores(branch)
+        if condition is None or stores is None:
+            continue
+        (target, value), (_, other) = stores
+        element = text_of(target)
+        of_type = f"(__typeof__({element}))"
+        places = [
+            (branch.start_byte, target.start_byte, ""),
+            (target.start_byte, value.start_byte, f"{element} = {text_of(condition)} ? {of_type}("),
+            (value.end_byte, other.start_byte, f") : {of_type}("),
+            (other.end_byte, branch.end_byte, ");"),
+        ]
+        edits += [
+            (start, end, re.sub(rb"[^\n]", b"", source[start:end]) + new.encode())
+            for start, end, new in places
+        ]
+    for start, end, new in sorted(edits, reverse=True):
+        source = source[:start] + new + source[end:]
+    return source.decode()
+
+
+def _stores(branch: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]] | None:
+    """Return the element and the value of the store in each branch; None if they are no two such stores."""
+    alternative = branch.child_by_field_name("alternative")
+    if alternative is not None and alternative.type == "else_clause":
+        alternative = alternative.named_children[-1]
+    first, second = (_store(each) for each in (branch.child_by_field_name("consequence"), alternative))
+    if first is None or second is None:
+        return None
+    one, other = (re.sub(r"\s", "", text_of(store[0])) for store in (first, second))
+    return (first, second) if one == other else None
+
+
+def _store(statement: Node | None) -> tuple[Node, Node] | None:
+    """Return the element and the value of a statement that does nothing but store an element."""
+    if statement is not None and statement.type == "compound_statement" and statement.named_child_count == 1:
+        statement = statement.named_children[0]
+    found = (
+        statement.named_children[0]
+        if statement is not None and statement.type == "expression_statement"
+        else None
+    )
+    if found is None or found.type != "assignment_expression" or sign_of(found) != "=":
+        return None
+    target, value = found.child_by_field_name("left"), found.child_by_field_name("right")
+    is_store = target is not None and value is not None and target.type == "subscript_expression"
+    has_comment = statement is not None and any(all_of(statement, "comment"))
+    return (target, value) if is_store and target and value and not has_comment else None

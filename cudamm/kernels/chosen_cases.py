@@ -138,19 +138,23 @@ def _remarks_on_scale(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[str
 def remarks_on_padding(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[str]:
     """Yield how the first size of which a kernel requires multiples was padded."""
     padded: dict[str, str] = {}
+    needing: dict[Method, None] = {}
     for variant, problem in chosen:
         with contextlib.suppress(UsageError, RequirementError):
             needed = variant.padded(problem.element, *problem.shape.extents)
             if needed != problem.shape.extents:
                 padded.setdefault(str(problem.shape), "x".join(map(str, needed)))
+                needing[variant.method] = None
     if padded:
         size, whole = next(iter(padded.items()))
         others = ", others likewise" * (len(padded) > 1)
-        methods = {variant.method for variant, _ in chosen}
-        of_one = methods.pop() if len(methods) == 1 else None
+        of_one = next(iter(needing)) if len(needing) == 1 else None
         multiples = [each.text for each in of_one.requires if "%" in each.text] if of_one else []
         such = f"multiples: {', '.join(multiples)}" if multiples else "such multiples"
-        yield f"{size} was padded with zeros to {whole}{others}, because the kernel requires {such}"
+        is_alone = of_one and len({variant.method for variant, _ in chosen}) == 1
+        names = " and ".join(method.name for method in needing) if len(needing) <= 3 else "some kernels"
+        which = f"{'the kernel' if is_alone else names} {'requires' if of_one else 'require'}"
+        yield f"{size} was padded with zeros to {whole}{others}, because {which} {such}"
 
 
 def kernels_of(

@@ -27,8 +27,8 @@ _MARKS = {
 """Marks of results, and their meanings."""
 
 _COLUMNS = (
-    "error / allowed: the largest error of all sizes as a share of its bound, which is a rounding where K is "
-    "1; up to 100% is right   bits: the precision that the errors show"
+    "error / allowed: the largest error of the right results as a share of its bound, which is a rounding "
+    "where K is 1; up to 100% is right   bits: the precision that the errors show"
 )
 
 Shape = tuple[int, int, int]

@@ -1750,7 +1750,9 @@ class _Changes:
             values = (node.child_by_field_name("value") for node in begun)
             used = set().union(*(self._used_by(value) for value in values if value is not None))
             is_of_threads = "threadIdx.x" in used and not {"blockIdx.x", "blockIdx.y"} & used
-            if update and step and sign_of(update) == "+=" and is_of_threads and "Dim" not in text_of(step):
+            # The value of a variable of the kernel changes in its declaration: `_number_of_threads`.
+            is_other = step is not None and "Dim" not in text_of(step) and text_of(step) not in self._declared
+            if update and step and sign_of(update) == "+=" and is_of_threads and is_other:
                 sites.append(Site(step, update, "", "step"))
         if not sites:
             return

@@ -1131,7 +1131,8 @@ def _cure_of_conflict(watched: WatchedLaunch, access: Access, shape: ArrayShape,
 def _a_warp(watched: WatchedLaunch) -> str:
     """Return `a warp`, with the number of blocks that were watched if a launch has more."""
     searched = len(watched.observation.blocks)
-    return f"a warp of the {searched} searched blocks" if 0 < searched < watched.launch.blocks else "a warp"
+    is_part = 0 < searched < watched.launch.blocks
+    return f"in the mean of the {searched} searched blocks, a warp" if is_part else "a warp"
 
 
 def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:

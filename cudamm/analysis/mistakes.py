@@ -218,8 +218,10 @@ def _is_load(mistake: Mistake) -> bool:
 
 
 _NO_CAUSE = re.compile(r"\d+ of \d+ elements (wrong|left as they were)")
-_OF_PRODUCT = re.compile(r"\d+ of \d+ elements? (wrong|left as they were|never written)")
 """Beginning of the message of a wrong product whose cause is not known."""
+
+_OF_PRODUCT = re.compile(r"\d+ of \d+ elements? (wrong|left as they were|never written)")
+"""The same, also for elements that no thread writes, which show a cause of their own."""
 
 
 def with_cause_first(mistakes: Iterable[Mistake], explained: Sequence[Mistake]) -> tuple[Mistake, ...]:

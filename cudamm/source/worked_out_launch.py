@@ -12,7 +12,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -1120,15 +1120,11 @@ class _Launch:
                     f"the call {' '.join(text_of(call).split())} passes {array}, a __device__ array, whose "
                     "name is no address for the host; pass a pointer that cudaGetSymbolAddress sets"
                 )
-            of_host, of_gpu = (
-                (source, target) if text_of(direction) == "cudaMemcpyHostToDevice" else (target, source)
-            )
-            is_unused = first_name(of_host) in passed and first_name(of_gpu) not in passed
-            if is_unused and self._is_of_host(first_name(of_host), calls):
+            if pointers := self._passed_of_host(target, source, text_of(direction), passed, calls):
                 self.sized_by = None
                 return (
-                    f"the launch passes {first_name(of_host)}, which is memory of the host, as the call "
-                    f"{' '.join(text_of(call).split())} says; pass {first_name(of_gpu)}"
+                    f"the launch passes {pointers[0]}, which is memory of the host, as the call "
+                    f"{' '.join(text_of(call).split())} says; pass {pointers[1]}"
                 )
             to_gpu, from_gpu = (first_name(node) in of_launch for node in (target, source))
             if to_gpu == from_gpu:
@@ -1147,16 +1143,30 @@ class _Launch:
         self.sized_by = None
         return ""
 
-    def _is_of_host(self, name: str, calls: Iterable[Node]) -> bool:
-        """Return whether a variable, or a parameter, has memory of the host, as far as a function shows."""
-        others = ("cudaMalloc", "cudaHost", "cudaGetSymbolAddress", "hipMalloc")
-        may_be_of_gpu = any(
-            text_of(call).startswith(others) and re.search(rf"&\s*{re.escape(name)}\b", text_of(call))
-            for call in calls
-        )
-        written = text_of(self.function.first_values.get(name)) + self.function.types.get(name, "")
+    def _passed_of_host(
+        self, target: Node, source: Node, direction: str, passed: Collection[str], calls: Iterable[Node]
+    ) -> tuple[str, str] | None:
+        """Return what the launch passes although a copy shows that it is memory of the host, and the GPU's.
+
+        A parameter of the launching function may be memory of the GPU, and the direction wrong. So it counts
+        only if a function of the program makes the other one there.
+        """
+        sides = {"cudaMemcpyHostToDevice": (source, target), "cudaMemcpyDeviceToHost": (target, source)}
+        if direction not in sides:
+            return None
+        of_host, of_gpu = map(first_name, sides[direction])
+        allocates = rf"(?:cuda(?:Malloc|Host|GetSymbol)|hipMalloc)\w*\s*\([^;]*&\s*{re.escape(of_host)}\b"
+        is_allocated = any(re.match(allocates, text_of(call)) for call in calls)
+        if of_host not in passed or of_gpu in passed or is_allocated:
+            return None
+        written = text_of(self.function.first_values.get(of_host)) + self.function.types.get(of_host, "")
         is_of_host = re.search(r"\b(?:new|malloc|calloc|vector)\b", written) is not None
-        return not may_be_of_gpu and (is_of_host or name in self.function.parameter_names)
+        made = self.function.first_values.get(of_gpu)
+        maker = (
+            text_of(made.child_by_field_name("function")) if made and made.type == "call_expression" else ""
+        )
+        is_made = of_host in self.function.parameter_names and bool(self.file.functions_named(maker))
+        return (of_host, of_gpu) if is_of_host or is_made else None
 
     def _unfit_pointers(self, on_gpu: Node, on_host: Node, needed: str) -> str:
         """Return what is wrong with the pointers of a copy, in words for after the call; empty for nothing.

@@ -143,6 +143,11 @@ class CheckResult:
         return self.status in ("clean", "skipped") and quiet and not self.shows_nothing
 
     @property
+    def was_not_run(self) -> bool:
+        """True if a mistake of the host code kept the kernel from being run at any size."""
+        return bool(self.errors) and not self.watched and all(m.kind == "launch" for m in self.errors)
+
+    @property
     def shows_nothing(self) -> bool:
         """True if nothing but 1x1x1 was checked, because the other sizes were skipped."""
         return bool(self.skipped) and self.sizes == ("1x1x1",)

@@ -45,7 +45,9 @@ from cudamm.kernels.method import MatrixName, Value
 from cudamm.kernels.parameter_types import parameter_names
 from cudamm.kernels.problem import Problem, Shape
 from cudamm.kernels.variant import ChosenBy, Variant, chosen_record, variants
-from cudamm.source.repeated_reads import repeated_reads
+from cudamm.source.c_numbers import number_in
+from cudamm.source.kernel_changes import template_values
+from cudamm.source.repeated_reads import reads_per_load, repeated_reads
 from cudamm.source.selected_stores import with_selected_stores
 
 SCHEMA = "cudamm.trace/1"
@@ -96,10 +98,15 @@ _COUNTS = (
     "pair_requests",
     "pair_wavefronts",
     "pair_ideal_wavefronts",
+    "merged_threads",
+    "merged_bytes_used",
     "unrolled_requests",
     "unrolled_sectors",
 )
 """Fields of `Access` that are summed over blocks."""
+
+_COUNTS_UNMERGED = tuple(name for name in _COUNTS if not name.startswith(("wide_", "pair_", "merged_")))
+"""Those of accesses that nvcc does not merge: in the others no element is loaded twice anyway."""
 
 
 @dataclass(frozen=True)
@@ -728,18 +735,26 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
 
 def _without_repeated(accesses: Sequence[Access], case: Case) -> tuple[Access, ...]:
     """Return accesses without the reads of elements that a register holds already."""
-    names = parameter_names(case.program.text, case.program.entry)
-    passed = zip(names, case.variant.method.arguments, strict=False)
-    letters = {name: text for name, text in passed if text in ("A", "B", "C")}
+    text, entry, name = case.program.text, case.program.entry, case.variant.method.path.name
+    passed = zip(parameter_names(text, entry), case.variant.method.arguments, strict=False)
+    letters = {parameter: matrix for parameter, matrix in passed if matrix in ("A", "B", "C")}
     again = {
         (line, letters.get(array, array)): count
-        for (line, array), count in repeated_reads(case.program.text, case.variant.method.path.name).items()
+        for (line, array), count in repeated_reads(text, name).items()
+    }
+    known = {key: int(value) for key, value in template_values(text, entry).items() if value.isdigit()}
+    reads = {
+        (line, letters.get(array, array)): count
+        for (line, array), count in reads_per_load(text, name, lambda of: number_in(text, of, known)).items()
     }
     kept: list[Access] = []
     for access in reversed(accesses):  # the last reads of a line are those from registers
         place = access.line, access.array
         if access.op == "load" and not access.file and again.get(place):
             again[place] -= 1
+        elif access.op == "load" and not access.file and place in reads:
+            counts = {of: round(getattr(access, of) / reads[place]) for of in _COUNTS_UNMERGED}
+            kept.append(dataclasses.replace(access, **counts))
         else:
             kept.append(access)
     return tuple(reversed(kept))
@@ -933,8 +948,15 @@ def _as_compiled(access: Access, merging: Merging, lines: Lines) -> Access:
         counts = {name: getattr(access, f"{merging}_{name}") for name in names}
         # Nothing more can be merged.
         merged = {f"{of}_requests": counts["requests"] for of in ("wide", "pair")}
-        broadcasts = min(counts["requests"], access.broadcasts)
-        return dataclasses.replace(access, **counts, **merged, broadcasts=broadcasts)
+        return dataclasses.replace(
+            access,
+            **counts,
+            **merged,
+            threads=access.merged_threads,
+            bytes_requested=access.merged_threads * access.size_bytes,
+            bytes_used=access.merged_bytes_used,
+            broadcasts=min(counts["requests"], access.broadcasts),
+        )
     if access.space == "global" and access.op == "store" and access.line in lines.unrolled_stores:
         return dataclasses.replace(
             access,

@@ -46,9 +46,9 @@ class Access:
     The counts `wide_…` belong to an access to shared memory as nvcc merges it if possible: the elements that
     a thread loads or stores between two barriers become one access if they are `wide_bytes` aligned bytes,
     and no element is loaded twice. The counts `pair_…` belong to one as nvcc merges pairs of elements of 4
-    bytes. The counts `unrolled_…` belong to a global store in a loop as nvcc unrolls it if the number of
-    iterations differs between threads. If nothing can be merged or unrolled, these counts equal the counts
-    without the prefix.
+    bytes, and the counts `merged_…` to both. The counts `unrolled_…` belong to a global store in a loop as
+    nvcc unrolls it if the number of iterations differs between threads. If nothing can be merged or unrolled,
+    these counts equal the counts without the prefix.
 
     Attributes:
         site: number of the access in the order of the code; several accesses may be in one line.
@@ -92,6 +92,8 @@ class Access:
     pair_requests: int = 0
     pair_wavefronts: int = 0
     pair_ideal_wavefronts: int = 0
+    merged_threads: int = 0
+    merged_bytes_used: int = 0
     unrolled_requests: int = 0
     unrolled_sectors: int = 0
     by_copy: bool = False

@@ -427,7 +427,8 @@ def _access(site: int, line: int, text: str, row: Sequence[str]) -> Access:
     (
         size, requests, threads, bytes_requested, bytes_used, sectors, ideal_sectors,
         wavefronts, ideal_wavefronts, broadcasts, wide_requests, wide_wavefronts, wide_ideal_wavefronts,
-        pair_requests, pair_wavefronts, pair_ideal_wavefronts, unrolled_requests, unrolled_sectors, by_copy,
+        pair_requests, pair_wavefronts, pair_ideal_wavefronts, merged_threads, merged_bytes_used,
+        unrolled_requests, unrolled_sectors, by_copy,
     ) = map(int, row[5:])  # fmt: skip
     is_shared = row[2] == "shared"
     return Access(
@@ -453,6 +454,8 @@ def _access(site: int, line: int, text: str, row: Sequence[str]) -> Access:
         pair_requests=pair_requests if is_shared else requests,
         pair_wavefronts=pair_wavefronts,
         pair_ideal_wavefronts=pair_ideal_wavefronts,
+        merged_threads=merged_threads if is_shared else threads,
+        merged_bytes_used=merged_bytes_used if is_shared else bytes_used,
         unrolled_requests=unrolled_requests or requests,
         unrolled_sectors=unrolled_sectors or sectors,
         by_copy=bool(by_copy),

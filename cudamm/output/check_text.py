@@ -23,6 +23,7 @@ _NOT_SEEN = (
     "The CPU device executed the kernels with these sizes and these inputs only. Code that no thread "
     "executed was not checked, nor was {}."
 )
+_NOT_RUN = "No kernel was executed. Not checked either: {}."
 _HOST_CODE = (
     "host code, except a launch that the file shows and, beside it, the bytes and directions in plain "
     "calls of cudaMalloc and cudaMemcpy: not whether one is missing"
@@ -47,7 +48,8 @@ def render(console: Console, results: Sequence[CheckResult]) -> None:
     if any(result.shows_nothing for result in looked_at):
         console.print(_SHOWS_NOTHING, soft_wrap=True)
     is_python = bool(results) and all(result.file.endswith(".py") for result in results)
-    not_seen = _NOT_SEEN.format(_PYTHON_CODE if is_python else _HOST_CODE)
+    ran = _NOT_SEEN if any(not result.was_not_run for result in results) else _NOT_RUN
+    not_seen = ran.format(_PYTHON_CODE if is_python else _HOST_CODE)
     console.print(not_seen, style="dim", soft_wrap=True)
 
 
@@ -108,6 +110,8 @@ def _not_looked_at(result: CheckResult) -> Iterator[str]:
     for size, reason in result.skipped if result.status != "skipped" else ():
         sizes.setdefault(reason, []).append(size)
     yield from (f"{', '.join(names)}: {reason}" for reason, names in sizes.items())
+    if result.was_not_run:
+        yield "the kernel: it was not run; check again once this is mended, for there may be more mistakes"
     yield from result.untried
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
@@ -280,13 +280,48 @@ def _required_values(file: SourceFile, function: Function, node: Node) -> Iterat
         elif around.type == "if_statement" and inner == around.child_by_field_name("consequence"):
             condition = Translation(file, function).of(around.child_by_field_name("condition"))
             texts = [str(each) for each in parse(condition.text).conjuncts()] if condition else []
-        for text in texts:
-            one, _, other = text.strip("()").partition(" == ")
-            for name, number in ((one, other), (other, one)):
-                values = values_of_constants | ({number: int(number)} if number.isdigit() else {})
-                if name.isidentifier() and name not in values and number in values:
-                    yield name, values[number]
+        elif around.type == "if_statement" and inner == around.child_by_field_name("alternative"):
+            condition = Translation(file, function).of(around.child_by_field_name("condition"))
+            then = around.child_by_field_name("consequence")
+            for name, number in _equal_numbers([condition.text], values_of_constants) if condition else ():
+                other = _number_for(number, then, node) if then else None
+                if other is not None:
+                    yield name, other
+        yield from _equal_numbers(texts, values_of_constants)
         inner, around = around, around.parent
+
+
+def _equal_numbers(texts: Iterable[str], constants: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """Yield the name and the number of each condition such as `tile == 16`."""
+    for text in texts:
+        one, _, other = text.strip("()").partition(" == ")
+        for name, number in ((one, other), (other, one)):
+            values = {**constants, **({number: int(number)} if number.isdigit() else {})}
+            if name.isidentifier() and name not in values and number in values:
+                yield name, values[number]
+
+
+def _number_for(number: int, branch: Node, launch: Node) -> int | None:
+    """Return 32 in place of 16 for `if (tile == 16) mm<16><<<…>>>(…); else mm<32><<<…>>>(…);`.
+
+    Args:
+        number: that of the condition.
+        branch: the statement after the condition.
+        launch: one after `else`.
+    """
+    own = _template_numbers(launch)
+    for other in map(_template_numbers, all_of(branch, "kernel_call_syntax")):
+        places = [place for place, text in enumerate(other) if text == str(number)]
+        if len(own) == len(other) and own[0] == other[0] and len(places) == 1 and own[places[0]].isdigit():
+            return int(own[places[0]])
+    return None
+
+
+def _template_numbers(launch: Node) -> list[str]:
+    """Return `mm` and `16` for the launch mm<16><<<…>>>(…)."""
+    call = launch.parent if launch.type == "kernel_call_syntax" else launch
+    name, _, rest = text_of(call.child_by_field_name("function") if call else None).partition("<")
+    return [name, *(text.strip() for text in rest.rpartition(">")[0].split(","))]
 
 
 def _only_label(case: Node) -> Node | None:

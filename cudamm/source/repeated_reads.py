@@ -1,10 +1,13 @@
-"""Find elements that a kernel reads again: `s += a[i] * b; t += a[i] * c;` loads `a[i]` once."""
+"""Find elements that a kernel reads again: `s += a[i] * b; t += a[i] * c;` loads `a[i]` once.
+
+So does a loop that nvcc unrolls: `for (int w = 0; w < 4; w++) sum[w] += a[i] * b[w];`.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from tree_sitter import Node
 
@@ -19,6 +22,16 @@ _PURE = re.compile(
 
 _CONDITIONAL = ("conditional_expression", "lambda_expression")
 """Expressions of which some parts may not be executed."""
+
+_LEAVING = ("break_statement", "continue_statement", "return_statement", "goto_statement", "asm_statement")
+"""Statements that end a loop, or may do more than can be read."""
+
+MOST_UNROLLED = 256
+"""Iterations of nested loops up to which nvcc unrolls all.
+
+Source: machine code of nvcc 13.0 for sm_90. Of `for w: for i: sum[w] += s[i][y] * t[i][w]` only the first
+w loaded `s` with up to 256 iterations in all, and each w with 512.
+"""
 
 
 def repeated_reads(text: str, name: str) -> Mapping[tuple[int, str], int]:
@@ -38,6 +51,7 @@ def repeated_reads(text: str, name: str) -> Mapping[tuple[int, str], int]:
     texts: dict[tuple[int, str], list[str]] = {}
     shared = {name for name in shared_arrays_in(text) if not re.search(rf"\bvolatile\b[^;]*\b{name}\b", text)}
     for function in all_of(parsed(text), "function_definition"):
+        own = _own_arrays(function)
         for statements in _blocks(function):
             known: dict[str, str] = {}  # the array of each element that a register holds
             for statement in statements:
@@ -51,7 +65,7 @@ def repeated_reads(text: str, name: str) -> Mapping[tuple[int, str], int]:
                     texts.setdefault((line, base_of(read)), []).append(key)
                     found[line, base_of(read)] += key in known
                     known[key] = base_of(read)
-                known = _still_known(known, statement, shared)
+                known = _still_known(known, statement, shared, own)
     return {
         place: count
         for place, count in found.items()
@@ -89,23 +103,123 @@ def _reads(statement: Node) -> Iterator[Node]:
         unread += reversed(node.children)
 
 
-def _still_known(known: Mapping[str, str], statement: Node, shared: Collection[str]) -> dict[str, str]:
-    """Return the elements that registers hold after a statement."""
-    calls = (text_of(call.child_by_field_name("function")) for call in all_of(statement, "call_expression"))
+def _still_known(known: Mapping[str, str], changing: Node, shared: set[str], own: set[str]) -> dict[str, str]:
+    """Return the elements that registers hold after a statement, or a whole loop, that may change some.
+
+    Args:
+        known: the elements that they held before, each with its array.
+        shared, own: arrays in shared memory, and of each thread alone.
+    """
+    calls = (text_of(call.child_by_field_name("function")) for call in all_of(changing, "call_expression"))
     if any(_PURE.match(name) is None for name in calls) or any(
-        all_of(statement, "asm_statement", "gnu_asm_expression")
+        all_of(changing, "asm_statement", "gnu_asm_expression")
     ):
         return {}
-    targets = [n.child_by_field_name("left") for n in all_of(statement, "assignment_expression")]
-    targets += [n.child_by_field_name("argument") for n in all_of(statement, "update_expression")]
+    targets = [n.child_by_field_name("left") for n in all_of(changing, "assignment_expression")]
+    targets += [n.child_by_field_name("argument") for n in all_of(changing, "update_expression")]
     stored = {base_of(t) or "*" for t in targets if t is not None and t.type != "identifier"}
-    names = {text_of(t) for t in targets if t is not None and t.type == "identifier"}
-    names |= {declared_name(n) for n in all_of(statement, "init_declarator")}
+    names = {text_of(t) for t in targets if t is not None and t.type == "identifier"} | (stored & own)
+    names |= {declared_name(n) for n in all_of(changing, "init_declarator")}
+    stored -= own
 
     def may_change(key: str, array: str) -> bool:
         if names & {*re.findall(r"\w+", key)}:
             return True
         # Two arrays that are declared __shared__ are different memory.
-        return bool(stored) and not (array in shared and stored <= {*shared} - {array})
+        return bool(stored) and not (array in shared and stored <= shared - {array})
 
     return {key: array for key, array in known.items() if not may_change(key, array)}
+
+
+def _own_arrays(function: Node) -> set[str]:
+    """Return the arrays that a function declares for each thread alone."""
+    declarations = (d for d in all_of(function, "declaration") if "__shared__" not in text_of(d))
+    declarators = (d for of in declarations for d in all_of(of, "array_declarator"))
+    return {declared_name(declarator) for declarator in declarators}
+
+
+def reads_per_load(
+    text: str, name: str, value_of: Callable[[str], int | None]
+) -> Mapping[tuple[int, str], int]:
+    """Return how often one load serves the reads of an array in a line, if loops read an element again.
+
+    nvcc unrolls a loop with a known number of iterations, and loads an element once that all of them read. As
+    in `repeated_reads`, nothing in the loop may change the element, and each iteration reads it.
+
+    Args:
+        text: C source; lines in which the reads of an array differ in this are left out.
+        name: the file whose lines are wanted, as in `#line`.
+        value_of: returns the value of an expression; None if it is not known.
+
+    Returns:
+        Numbers above 1 by line and name of the array.
+    """
+    found: dict[tuple[int, str], set[int]] = {}
+    shared = shared_arrays_in(text)
+    for function in all_of(parsed(text), "function_definition"):
+        own = _own_arrays(function)
+        for statement in all_of(function, "expression_statement", "declaration"):
+            for read in all_of(statement, "subscript_expression"):
+                (file, line), array = file_and_line_of(read), base_of(read)
+                if file in ("", name) and array and array not in own and _is_whole(read):
+                    found.setdefault((line, array), set()).add(
+                        _reads_of_loops(read, statement, shared, own, value_of)
+                    )
+    return {place: min(counts) for place, counts in found.items() if len(counts) == 1 and counts != {1}}
+
+
+def _is_whole(read: Node) -> bool:
+    """Return whether an element is all of `A[i][j]`, not its first part."""
+    around = read.parent
+    return around is None or around.type != "subscript_expression" or around.child(0) != read
+
+
+def _reads_of_loops(
+    read: Node, statement: Node, shared: set[str], own: set[str], value_of: Callable[[str], int | None]
+) -> int:
+    """Return how many reads of one element the loops around a statement make."""
+    if all(node != read for node in _reads(statement)):
+        return 1
+    key, reads, iterations, inner = _plain(read), 1, 1, statement
+    while (loop := inner.parent) is not None and loop.type in ("compound_statement", "for_statement"):
+        if loop.type == "for_statement":
+            counted = _iterations(loop, value_of)
+            if counted is None or any(all_of(loop, *_LEAVING)):
+                break
+            counter, count = counted
+            is_innermost, iterations = iterations == reads, iterations * count
+            if _still_known({key: base_of(read)}, loop, shared, own):
+                if not (is_innermost or iterations <= MOST_UNROLLED):
+                    break
+                reads *= count
+            key = re.sub(rf"\b{counter}\b", "", key)  # a loop around this one has the same values of it
+        inner = loop
+    return reads
+
+
+def _iterations(loop: Node, value_of: Callable[[str], int | None]) -> tuple[str, int] | None:
+    """Return the counter of `for (int w = 0; w < W; w += 2)`, and its number of iterations if it is known."""
+    start, condition, step, body = map(
+        loop.child_by_field_name, ("initializer", "condition", "update", "body")
+    )
+    first = next(all_of(start, "init_declarator", "assignment_expression"), None) if start else None
+    if first is None or condition is None or step is None or body is None:
+        return None
+    counter = text_of(first.child_by_field_name("declarator") or first.child_by_field_name("left"))
+    begin = value_of(text_of(first.child_by_field_name("value") or first.child_by_field_name("right")))
+    end, by = value_of(text_of(condition.child_by_field_name("right"))), 1
+    if step.type == "assignment_expression" and sign_of(step) == "+=":
+        by = value_of(text_of(step.child_by_field_name("right"))) or 0
+    elif step.type != "update_expression" or sign_of(step) != "++":
+        return None
+    is_changed = any(
+        text_of(node.child_by_field_name(part)) == counter
+        for node in all_of(body, "assignment_expression", "update_expression")
+        for part in ("left", "argument")
+    )
+    if counter != text_of(condition.child_by_field_name("left")) or is_changed:
+        return None
+    if begin is None or end is None or by < 1:
+        return None
+    stop = {"<": end, "<=": end + 1, "!=": end if by == 1 else None}.get(sign_of(condition))
+    return None if stop is None or stop <= begin else (counter, -(-(stop - begin) // by))

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -200,7 +201,7 @@ def worked_out_launches(
     """
     file = source_file(source)
     found: dict[str, WorkedOutLaunch] = {}
-    ways: dict[str, dict[tuple[str, ...], str]] = {}  # the place of each way to launch a kernel
+    ways: dict[str, dict[tuple[str, ...], _Way]] = {}
     instances: dict[str, dict[str, None]] = {}
     wanted = re.sub(r"\s", "", entry) if "<" in entry else ""
 
@@ -219,10 +220,11 @@ def worked_out_launches(
         way = _way(file, statement)
         if way in of_kernel:
             continue
-        of_kernel[way] = place_of(statement.node)
+        is_read = len(of_kernel) < _MOST_WAYS
+        entries = tuple(_Launch(file, statement, kernel).entries()) if is_read else ()
+        of_kernel[way] = _Way(place_of(statement.node), entries)
         known = found.get(statement.kernel)
-        if len(of_kernel) <= _MOST_WAYS:
-            entries = _Launch(file, statement, kernel).entries()
+        if entries:
             instances.setdefault(statement.kernel, {}).update(dict.fromkeys(entries))
         if known is None or (any(doubts(known)) and len(of_kernel) <= _MOST_WAYS):
             launch = _instance(file, statement, kernel).worked_out()
@@ -231,8 +233,8 @@ def worked_out_launches(
     with_others = (
         replace(
             launch,
-            others=_others(launch, ways[name]),
-            instances=_without(launch.fields.get("entry", name), instances[name]),
+            others=_others(launch, ways[name].values()),
+            instances=_without(launch.fields.get("entry", name), instances.get(name, ())),
         )
         for name, launch in found.items()
     )
@@ -318,13 +320,21 @@ def _without(entry: str, instances: Iterable[str]) -> tuple[str, ...]:
     return tuple(each for text, each in by_text.items() if text != re.sub(r"\s", "", entry))
 
 
-def _others(launch: WorkedOutLaunch, ways: Mapping[tuple[str, ...], str]) -> tuple[str, ...]:
-    """Return `WorkedOutLaunch.others`.
+class _Way(NamedTuple):
+    """The place of a way to launch a kernel, and the instances of a template that it launches."""
 
-    Args:
-        ways: the place of each way to launch the kernel.
-    """
-    places = list(ways.values())
+    place: str
+    entries: tuple[str, ...]
+
+
+def _others(launch: WorkedOutLaunch, ways: Iterable[_Way]) -> tuple[str, ...]:
+    """Return `WorkedOutLaunch.others`: of a template, the places that launch the same instance."""
+    entry = re.sub(r"\s", "", launch.fields.get("entry", ""))
+    places = [
+        way.place
+        for way in ways
+        if not (entry and way.entries) or entry in [re.sub(r"\s", "", each) for each in way.entries]
+    ]
     here = [f"{launch.place} with other values"] if places.count(launch.place) > 1 else []
     return (*here, *(place for place in places if place != launch.place))
 

@@ -72,6 +72,7 @@ struct Site {
     unsigned long long sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0, broadcasts = 0;
     unsigned long long wide_requests = 0, wide_wavefronts = 0, wide_ideal = 0;
     unsigned long long pair_requests = 0, pair_wavefronts = 0, pair_ideal = 0;
+    unsigned long long merged_threads = 0, merged_bytes_used = 0;  // without elements that are loaded again
     unsigned long long unrolled_requests = 0, unrolled_sectors = 0;
     long long low = (1ll << 47), high = -(1ll << 47);  // bytes of the array that were accessed
 
@@ -88,6 +89,7 @@ struct Chunk {
     unsigned elements;
     int offset[lanes];  // offset of the chunk, or of the single element
     unsigned wavefronts, ideal;
+    unsigned different;  // places that the threads access
     unsigned requests() const { return __builtin_popcount(elements); }
     static unsigned kind(unsigned elements) { return elements >> 5 ? 2 : elements >> 4; }
 };
@@ -245,7 +247,8 @@ struct Recorder {
     void request(unsigned warp, unsigned mask, const Event* event);
     void global_request(unsigned warp, Site& site, unsigned mask, const Event* event);
     void shared_request(unsigned warp, Site& site, unsigned mask, const Event* event);
-    void add_to_chunk(unsigned warp, Site& site, unsigned mask, const long long* offset, const Passes& p);
+    void add_to_chunk(unsigned warp, Site& site, unsigned mask, const long long* offset, unsigned different,
+                      const Passes& p);
     void count_chunk(Site& site, const Chunk& chunk);
     void count_chunks(Site& site, Chunks& open);
     void add_to_loop(unsigned warp, Site& site, unsigned mask, const Event* event);
@@ -631,6 +634,8 @@ void Recorder::count_chunk(Site& site, const Chunk& chunk) {
             requests += 1, wavefronts += pair.needed, ideal += pair.least;
         }
     }
+    site.merged_threads += chunk.requests() * __builtin_popcount(chunk.mask);
+    site.merged_bytes_used += chunk.requests() * chunk.different * site.size;
     site.pair_requests += requests, site.pair_wavefronts += wavefronts, site.pair_ideal += ideal;
     if (chunk.elements == (1u << site.wide_bytes() / site.size) - 1) {
         const Passes wide = counted(0, site.wide_bytes());
@@ -657,7 +662,8 @@ void Recorder::count_open_requests() {
 // Adds a request for elements of shared memory, which may be part of a wider request: nvcc unrolls loops, and merges
 // up to four elements of a thread at one site between the same barriers. An element that is read again is in a
 // register; an element that is written again is stored again.
-void Recorder::add_to_chunk(unsigned warp, Site& site, unsigned mask, const long long* offset, const Passes& p) {
+void Recorder::add_to_chunk(unsigned warp, Site& site, unsigned mask, const long long* offset, unsigned different,
+                            const Passes& p) {
     Chunks& open = chunks[site.op][{warp, site.pc}];
     const long long at = offset[__builtin_ctz(mask)];
     const auto are_together = [&](long long bytes) {  // all threads access one place in chunks of so many bytes
@@ -696,7 +702,7 @@ void Recorder::add_to_chunk(unsigned warp, Site& site, unsigned mask, const long
     }
     if (open.all.size() == most_events) count_chunks(site, open);
     open.by_key[key] = open.all.size();
-    open.all.push_back({mask, element, {}, p.needed, p.least});
+    open.all.push_back({mask, element, {}, p.needed, p.least, different});
     for (unsigned m = mask; m; m &= m - 1)
         open.all.back().offset[__builtin_ctz(m)] = offset[__builtin_ctz(m)] - from;
 }
@@ -716,10 +722,11 @@ void Recorder::shared_request(unsigned warp, Site& site, unsigned mask, const Ev
     site.bytes_used += different * site.size;
     site.broadcasts += different == 1 && threads_in > 1;
     if ((site.op == load || site.op == store) && (site.size == 2 || site.size == 4 || site.size == 8)) {
-        add_to_chunk(warp, site, mask, offset, p);
+        add_to_chunk(warp, site, mask, offset, different, p);
     } else {
         site.wide_requests += 1, site.wide_wavefronts += p.needed, site.wide_ideal += p.least;
         site.pair_requests += 1, site.pair_wavefronts += p.needed, site.pair_ideal += p.least;
+        site.merged_threads += threads_in, site.merged_bytes_used += different * site.size;
     }
     CopySource& source = copy_sources[warp];
     if (site.op == copy_store && source.mask) {
@@ -924,6 +931,7 @@ void add_to_totals(Recorder& r) {
         total.wide_ideal += site.wide_ideal;
         total.pair_requests += site.pair_requests, total.pair_wavefronts += site.pair_wavefronts;
         total.pair_ideal += site.pair_ideal;
+        total.merged_threads += site.merged_threads, total.merged_bytes_used += site.merged_bytes_used;
         total.unrolled_requests += site.unrolled_requests, total.unrolled_sectors += site.unrolled_sectors;
         total.reach(site.low, site.high);
     }
@@ -963,11 +971,12 @@ void write_report() {
     fprintf(file, "warps %llu %llu\n", traced_warps, all_warps);
     for (const auto& [index, reached] : traced_blocks) fprintf(file, "block %llu %d\n", index, reached);
     for (const auto& [key, s] : totals)
-        fprintf(file, "site %u %s %s %s %u %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %d\n", s.pc,
+        fprintf(file, "site %u %s %s %s %u %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %d\n", s.pc,
                 s.shared ? "shared" : "global", ops[s.op], name(s.array), s.size, s.requests, s.threads,
                 s.bytes_requested, s.bytes_used, s.sectors, s.ideal_sectors, s.wavefronts, s.ideal_wavefronts,
                 s.broadcasts, s.wide_requests, s.wide_wavefronts, s.wide_ideal, s.pair_requests, s.pair_wavefronts,
-                s.pair_ideal, s.unrolled_requests, s.unrolled_sectors, s.op == copy_load || s.op == copy_store);
+                s.pair_ideal, s.merged_threads, s.merged_bytes_used, s.unrolled_requests, s.unrolled_sectors,
+                s.op == copy_load || s.op == copy_store);
     for (const auto& [key, s] : totals)
         if (s.shared && s.array >= 0) fprintf(file, "reach %u %s %lld %lld\n", s.pc, name(s.array), s.low, s.high);
     for (const Request& r : watched) {

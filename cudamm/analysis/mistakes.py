@@ -141,6 +141,7 @@ class Mistake:
         needs_barrier: the cure is a __syncthreads().
         warp_barrier: the barrier of a warp where a __syncthreads() has to be, with its line; empty if there
             is none.
+        is_in_one_warp: the two threads of a race belong to one warp.
     """
 
     kind: Kind
@@ -159,6 +160,7 @@ class Mistake:
     barrier_lines: tuple[int, int] = (0, 0)
     needs_barrier: bool = False
     warp_barrier: str = ""
+    is_in_one_warp: bool = False
 
     @property
     def severity(self) -> Severity:
@@ -273,8 +275,11 @@ def _same_barrier(one: Mistake, other: Mistake) -> bool:
 
 
 def _barrier_for(races: list[Mistake]) -> Mistake:
-    """Return the races that one barrier ends as one mistake, the first, with what to do about all."""
-    first = races[0]
+    """Return the races that one barrier ends as one mistake, with what to do about all.
+
+    It is the first of those between warps: that the threads of one warp need not run in step is less known.
+    """
+    first = min(races, key=lambda race: race.is_in_one_warp)
     arrays = list(dict.fromkeys(race.array for race in races if race.array != first.array))
     befores, afters = zip(*(race.barrier_lines for race in races), strict=True)
     return dataclasses.replace(
@@ -624,6 +629,7 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
         threads=(first, second), count=fault.count,
         barrier=lack.barrier, barrier_lines=lack.lines,
         needs_barrier=lack.is_barrier, warp_barrier=lack.warp_barrier,
+        is_in_one_warp=not in_different_blocks and _are_in_one_warp(watched, first, second),
     )  # fmt: skip
 
 

@@ -99,8 +99,10 @@ def test_races_without_barriers_are_found(checked: Checked) -> None:
     result = checked("no_barriers", "33x20x40")
     read = line_of(result, "sum += subA")
     race, next_step = result.errors  # one barrier ends the races of both arrays
-    assert (race.array, race.line) == ("subA", read) and "the same holds for subB" in race.message
-    assert race.other_line == line_of(result, "subA[ty][tx] =")
+    # The example is a race between warps. Each row of subA is written and read by one warp.
+    assert (race.array, race.line) == ("subB", read) and "the same holds for subA" in race.message
+    assert race.other_line == line_of(result, "subB[ty][tx] =")
+    assert race.threads[0].thread[1] // 2 != race.threads[1].thread[1] // 2  # a warp is two rows of 16
     assert {at.op for at in race.threads} == {"load", "store"}
     assert race.threads[0].thread != race.threads[1].thread
     last_write = line_of(result, "subB[ty][tx] =")

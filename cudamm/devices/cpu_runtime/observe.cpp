@@ -392,14 +392,18 @@ Thread Recorder::thread_info(unsigned thread) const {
 
 void Recorder::fault(const char* kind, const Event& event, unsigned thread, unsigned other_pc, Op other_op,
                      const Thread* other) {
-    auto found = faults.find({kind, event.pc, other_pc});
-    if (found != faults.end()) {
-        ++found->second.count;
-        return;
-    }
     const Thread self = thread_info(thread);
-    faults[{kind, event.pc, other_pc}] = {kind,        event.pc,      other_pc,  event.op, other_op, event.size,
-                                          event.array, event.offset, 1, self,     other ? *other : self};
+    Fault& found = faults[{kind, event.pc, other_pc}];
+    const unsigned long long count = found.count + 1;
+    // The first fault is the example, but rather a race between warps than one within a warp.
+    const auto warp_of = [&](const Thread& of) { return of.id / lanes; };
+    const auto is_within_warp = [&](const Thread& one, const Thread& two) {
+        return !memcmp(&one.block, &two.block, sizeof one.block) && warp_of(one) == warp_of(two);
+    };
+    if (count == 1 || (other && is_within_warp(found.thread, found.other) && !is_within_warp(self, *other)))
+        found = {kind,        event.pc,     other_pc, event.op, other_op, event.size,
+                 event.array, event.offset, count,    self,     other ? *other : self};
+    found.count = count;
 }
 
 // Remembers the accesses to an array by smaller units, because an access reaches only a part of the present ones.

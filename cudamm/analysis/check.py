@@ -20,6 +20,7 @@ from cudamm.analysis.mistakes import (
     Kind,
     Mistake,
     advice_of,
+    beyond_edges,
     bounds_cure,
     brief,
     errors_of,
@@ -481,7 +482,7 @@ def _look_for_cause(
     }
     cause, multiple = proven_cause([case for _, case in failed.values()])
     errors = [mistake for check, _ in failed.values() for mistake in check.errors]
-    outside = [mistake for mistake in errors if is_outside_of_matrix(mistake)]
+    outside = beyond_edges(errors)
     # The sizes have one mistake, which is reported as it was seen first.
     at_first = next((check.errors for check, _ in failed.values()), [])
     left = {
@@ -505,7 +506,7 @@ def _look_for_cause(
             check.errors = [
                 dataclasses.replace(m, cure=cure) if is_outside_of_matrix(m) else m for m in check.errors
             ]
-        elif cause is not None:
+        elif cause is not None and (shown := _shown_at(cause, case)):
             is_cause_known = check.errors[:1] == explained
             beside = (m for m in check.errors if m.kind == "out-of-bounds" and m.array == cause.array)
             of_kind = (m for m in check.errors if m.kind == kind)
@@ -519,15 +520,15 @@ def _look_for_cause(
                 dataclasses.replace(
                     proven(seen, each, case.program, is_explained=is_cause_known), kind=kind, array=array
                 )
-                for each in cause.all
+                for each in shown
             ]
             found[1:] = [  # what was seen is said once
                 dataclasses.replace(mistake, message=each.mistake)
-                for mistake, each in zip(found[1:], cause.all[1:], strict=True)
+                for mistake, each in zip(found[1:], shown[1:], strict=True)
             ]
             remaining = left[check.size]
             if not _without(check.errors, remaining):
-                found[:1] = [dataclasses.replace(found[0], message=cause.all[0].mistake)]
+                found[:1] = [dataclasses.replace(found[0], message=shown[0].mistake)]
             check.errors = [*found, *(m for m in remaining if any(m.is_same(seen) for seen in check.errors))]
             check.is_explained = False
             case.problem.release()
@@ -543,6 +544,19 @@ def _look_for_cause(
             check.errors = rest or [dataclasses.replace(in_tile[0], sizes=(check.size,))]
     is_of_bounds = multiple is not None and outside and all(m.kind != "misaligned" for m in errors)
     return cause is not None or bool(is_of_bounds)
+
+
+def _shown_at(cause: ProvenCause, case: Case) -> list[ProvenCause]:
+    """Return the mistakes of a cause that do harm at the size of a case."""
+    shown = [each for each in cause.all if case.launch is None or each.shows_at(case.launch)]
+    if len(shown) == 2 and cause.first is not None and cause.first.has_change:
+        try:
+            return shown[:1] if is_right(cause.first.applied(case)) else shown
+        except KernelError:
+            return shown
+        finally:
+            case.problem.release()
+    return shown
 
 
 def _without(mistakes: Sequence[Mistake], others: Sequence[Mistake]) -> list[Mistake]:
@@ -802,7 +816,7 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
     misaligned = next((mistake for mistake in mistakes if mistake.kind == "misaligned"), None)
     if misaligned is not None:  # a kernel for whole vectors leaves the matrices too where they are not whole
         return brief(misaligned)
-    outside = [mistake for mistake in mistakes if is_outside_of_matrix(mistake)]
+    outside = beyond_edges(mistakes)
     if multiple is not None and outside:
         return brief(without_bounds_check(mistakes, outside, case.program, multiple)[0])
     other = [m for m in merged(mistakes) if m.kind != "crash" and m.message != verdict.reason]

@@ -616,7 +616,7 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
             f"{second_name} {_THREAD_VERBS[second.op]} it in line {second.line}"
         )
     if in_different_blocks:
-        message += ", and nothing orders different blocks"
+        message += f", {OF_BLOCKS}"
         cure = _one_owner(watched, fault, first, second)
     else:
         lack = _missing_barrier(watched, fault, first, second)
@@ -634,6 +634,9 @@ def race(watched: WatchedLaunch, fault: Fault) -> Mistake:
 
 
 _NO_BARRIER = "with no barrier between them"
+
+OF_BLOCKS = "and nothing orders different blocks"
+"""End of the message of a race between threads of two blocks."""
 
 
 @dataclass(frozen=True)
@@ -1285,6 +1288,17 @@ def is_outside_of_matrix(mistake: Mistake) -> bool:
     return mistake.kind == "out-of-bounds" and mistake.array in ("A", "B", "C")
 
 
+def beyond_edges(mistakes: Iterable[Mistake]) -> list[Mistake]:
+    """Return what a kernel that is right at multiples does beyond the edges of matrices at other sizes.
+
+    These are accesses outside of a matrix, and after them races on C between blocks: beyond the end of a row
+    lies the next one, which another block writes.
+    """
+    listed = list(mistakes)
+    races = [m for m in listed if m.kind == "race" and m.array == "C" and OF_BLOCKS in m.message]
+    return [*filter(is_outside_of_matrix, listed), *races]
+
+
 def proven(seen: Mistake, cause: ProvenCause, program: Program, *, is_explained: bool = False) -> Mistake:
     """Return a proven cause as a mistake, with what was seen of it.
 
@@ -1310,10 +1324,10 @@ def without_bounds_check(
 ) -> list[Mistake]:
     """Return the mistakes at one size, with one for what follows from a missing bounds check.
 
-    They stay as they are at a size without an access out of bounds.
+    They stay as they are at a size without such an access.
 
     Args:
-        seen: accesses out of bounds, at all sizes.
+        seen: what `beyond_edges` returns, for all sizes.
         multiple: the product is right at sizes that are multiples of this number.
     """
     if not any(m in seen for m in mistakes):

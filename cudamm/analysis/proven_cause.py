@@ -188,6 +188,11 @@ class ProvenCause:
         own = self.change is not None or self.relaunched is not _same_launch
         return own and (self.first is None or self.first.has_change)
 
+    def shows_at(self, launch: Launch) -> bool:
+        """Return whether the mistake may do harm: x and y of a grid of 2 x 2 blocks are alike."""
+        is_of_launch = self.change is None and self.relaunched is not _same_launch
+        return not is_of_launch or self.relaunched(launch) != launch
+
     def fits(self, launch: Launch) -> bool:
         """Return whether a launch can have the change."""
         return not any(extent % self.multiple for extent in dataclasses.astuple(launch.shape)[:2])
@@ -273,7 +278,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             of_usual = of_usual or _of_text(whole)
             if not any(fault.kind == "misaligned" for fault in seen):  # else any row may do
                 of_usual = of_usual or _of_declarations(whole, changes_of_extents(source.text, source.entry))
-            return of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks), None
+            cause = of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks)
+            return (_of_several_edges(case, edge, cause) if cause and cause.has_change else cause), None
         faults = _faults(whole)
         if faults is None or faults:  # such as a loop past the end of a tile, into memory that is 0
             # Threads may write one element with one value.
@@ -316,33 +322,36 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             tried.problem.release()
 
 
-def _of_several_edges(case: Case, edge: int) -> ProvenCause | None:
-    """Return several mistakes of a kernel that is right at multiples: at the ends of K, of M, and of N.
+def _of_several_edges(case: Case, edge: int, known: ProvenCause | None = None) -> ProvenCause | None:
+    """Return several mistakes of a kernel: at the ends of K, of M, and of N.
 
     Each is proven at sizes of which only that one is no multiple, with those that were found before mended.
     If the sizes are equal, only a grid and a number of tiles that are both rounded down are looked for.
+
+    Args:
+        known: the mistake of a kernel that is wrong at multiples too; it is returned if no other is found.
     """
     if are_square_only([case.variant]):
-        return _of_two_quotients(case, edge)
-    found: ProvenCause | None = None
+        return known or _of_two_quotients(case, edge)
+    found = known
     for missing in (0, 0, 1), (1, 0, 0), (0, 1, 0):
         ragged = _at_multiples(case, edge, missing)
         if ragged is None:
-            return None
+            return known
         try:
             mended = found.applied(ragged) if found is not None and found.has_change else ragged
             if is_right(mended):
                 continue
             cause = _of_edge(ragged, mended, edge, found)
         except KernelError:
-            return None
+            return known
         finally:
             ragged.problem.release()
         if cause is None:
-            return None
+            return known
         is_same = found is not None and not cause.has_change and cause.line == found.line
         found = found if is_same else cause
-    return found if found is not None and _is_enough(found, case, edge) else None
+    return found if found is not None and _is_enough(found, case, edge) else known
 
 
 def _is_enough(cause: ProvenCause, case: Case, edge: int) -> bool:

@@ -38,6 +38,7 @@ from cudamm.source.missing_terms import (
     bounds_of,
     missing_bounds,
     parts_of_index,
+    unguarded_stores,
     with_parentheses,
 )
 from cudamm.source.parsed_source import (
@@ -765,6 +766,7 @@ class _Changes:
         yield from self._swapped_in_matrices()
         yield from self._in_all_conditions()
         yield from self._other_size_of_quotients()
+        yield from self._with_guards()
         yield from self._second_shared_array()
         yield from self._of_loops()
         yield from self._of_sums()
@@ -1932,6 +1934,28 @@ class _Changes:
                 new = f"{text_of(bound.node)} && {missing}"
                 change = self._change(bound, new, "", 2)
                 yield dataclasses.replace(change, mistake=f"the condition lacks {missing}")
+
+    def _with_guards(self) -> Iterator[KernelChange]:
+        """Yield `if (row + i < M && col + j < N)` before each store to C that lacks a check of its own."""
+        stores = [
+            site
+            for site in self._sites
+            if site.kind == "index" and site.array in self._pointers and _is_written(site.whole)
+        ]
+        for guards in unguarded_stores(stores, self._sites, self._sizes):
+            shown = [f"if ({guard}) {' '.join(text_of(store).split())}" for store, guard in guards.items()]
+            # As an expression, which many changes can share a program with. The other one loads nothing.
+            edits = (
+                (each.start_byte, each.end_byte, f"({guard}) ? ({text_of(each)}) : {stores[0].array}[0]")
+                for store, guard in guards.items()
+                for each in store.named_children
+            )
+            yield KernelChange(
+                "each store has to check its own row and column" if shown[1:] else
+                "the store does not check its own row and column",
+                f"write {' '.join(shown)}".rstrip(";"), stores[0].array, *file_and_line_of(next(iter(guards))),
+                tuple(edits), 2, True,
+            )  # fmt: skip
 
     def _with_missing_factor(self, site: Site) -> Iterator[KernelChange]:
         """Yield `t < M * N` for `t < M` or `t < N`, if the kernel divides t into a row and a column."""

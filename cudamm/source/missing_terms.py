@@ -86,26 +86,60 @@ def bounds_of(part: Part, site: Site, sites: Collection[Site]) -> Iterator[Site]
     yield from (bound for bound, left in _conditions_around(site, sites) if text_of(left) == part.plain)
 
 
+def row_and_column(site: Site, sizes: Collection[str]) -> tuple[str, str, str] | None:
+    """Return `row`, `col` and `N` for the index `row * N + col`; None if it is no row and column."""
+    terms = terms_of(site.node)
+    rows = [(term, *sides) for term in terms if sign_of(term) == "*" for sides in _sides(term)]
+    found = [(term, row, length) for term, row, length in rows if text_of(length) in sizes]
+    if len(found) != 1 or len(terms) < 2:
+        return None
+    product, row, length = found[0]
+    column = " + ".join(text_of(term) for term in terms if term != product)
+    return Part(row, is_factor=True).plain, column, text_of(length)
+
+
+def unguarded_stores(
+    stores: Collection[Site], sites: Collection[Site], sizes: Collection[str]
+) -> Iterator[dict[Node, str]]:
+    """Yield a guard for each store to a matrix that lacks a check of its own row, or of its own column.
+
+    `row + i < M && col + j < N` for `C[(row + i) * N + col + j] = sum[i][j]`. The index does not say which
+    size the number of rows is: there are guards for each.
+    """
+    unguarded: dict[Node, tuple[str, str, str]] = {}
+    for site in stores:
+        found, statement = row_and_column(site, sizes), site.whole.parent
+        statement = statement.parent if statement is not None else None
+        if found is None or statement is None or statement.type != "expression_statement":
+            continue
+        checked = {text_of(left) for _, left in _conditions_around(site, sites)}
+        if not {*found[:2]} <= checked:
+            unguarded[statement] = found
+    lengths = {length for _, _, length in unguarded.values()}
+    for size in sizes if len(lengths) == 1 else ():
+        if size not in lengths:
+            yield {
+                statement: f"{row} < {size} && {column} < {length}"
+                for statement, (row, column, length) in unguarded.items()
+            }
+
+
 def missing_bounds(site: Site, sites: Collection[Site], sizes: Collection[str]) -> Iterator[tuple[Site, str]]:
     """Yield the condition around an index that checks its row or its column alone, and the other check.
 
     `row < M` and `col < N` for `if (row < M) C[row * N + col] = sum`.
     """
-    terms = terms_of(site.node)
-    rows = [(term, *sides) for term in terms if sign_of(term) == "*" for sides in _sides(term)]
-    found = [(term, row, length) for term, row, length in rows if text_of(length) in sizes]
-    if len(found) != 1 or len(terms) < 2:
+    found = row_and_column(site, sizes)
+    if found is None:
         return
-    product, row, length = found[0]
-    row_text = Part(row, is_factor=True).plain
-    column = " + ".join(text_of(term) for term in terms if term != product)
+    row, column, length = found
     bounds = {text_of(left): bound for bound, left in _conditions_around(site, sites)}
-    if row_text in bounds and column not in bounds:
-        yield bounds[row_text], f"{column} < {text_of(length)}"
-    elif column in bounds and row_text not in bounds:
+    if row in bounds and column not in bounds:
+        yield bounds[row], f"{column} < {length}"
+    elif column in bounds and row not in bounds:
         for size in sizes:
-            if size != text_of(length):
-                yield bounds[column], f"{row_text} < {size}"
+            if size != length:
+                yield bounds[column], f"{row} < {size}"
 
 
 def also_in_conditions(change: KernelChange, site: Site, sites: Collection[Site]) -> Iterator[KernelChange]:

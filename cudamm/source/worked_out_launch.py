@@ -78,6 +78,7 @@ from cudamm.source.program_values import (
 )
 from cudamm.source.seen_from import seen_from
 from cudamm.source.simplified_expression import ROLES, bracketed, simplified, values_for
+from cudamm.source.sizes_at_call import call_with_other_sizes
 from cudamm.source.template_branches import without_other_branches
 from cudamm.source.tensor_dimensions import WrongDimension, wrong_dimension
 from cudamm.source.variables_as_parameters import with_variable_as_constant
@@ -490,7 +491,13 @@ class _Launch:
                 "and may then need fewer sectors than are counted"
             )
         conflict = self.zeros_mistake or exchanged or self._type_conflict()
-        of_host_code = self._exchanged_factors, self._cut_factor, self._wrong_bytes, self._wrong_copy
+        of_host_code = (
+            self._exchanged_factors,
+            self._cut_factor,
+            self._wrong_bytes,
+            self._wrong_copy,
+            self._wrong_sizes,
+        )
         for look in of_host_code if "args" in fields else ():
             conflict = conflict or look()
         shown = self.cleared_by if self.zeros_mistake else self.sized_by
@@ -1152,6 +1159,14 @@ class _Launch:
                 )
         self.sized_by = None
         return ""
+
+    def _wrong_sizes(self) -> str:
+        """Return which call of the launching function passes the sizes in a wrong order, with the cure."""
+        names = {role: name for name, roles in self.found.roles.items() for role in roles}
+        letters = {first_name(self.found.passed(name)): letter for name, letter in self.found.letters.items()}
+        found = call_with_other_sizes(self.file, self.function, names, letters)
+        self.sized_by = found.call if found else None
+        return f"{found.mistake}; write {found.right}" if found else ""
 
     def _passed_of_host(
         self, target: Node, source: Node, direction: str, passed: Collection[str], calls: Iterable[Node]

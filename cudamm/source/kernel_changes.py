@@ -1953,8 +1953,8 @@ class _Changes:
             yield KernelChange(
                 "each store has to check its own row and column" if shown[1:] else
                 "the store does not check its own row and column",
-                f"write {' '.join(shown)}".rstrip(";"), stores[0].array, *file_and_line_of(next(iter(guards))),
-                tuple(edits), 2, True,
+                f"write {' '.join(shown)}".rstrip(";"), stores[0].array,
+                *file_and_line_of(next(iter(guards))), tuple(edits), 2, True,
             )  # fmt: skip
 
     def _with_missing_factor(self, site: Site) -> Iterator[KernelChange]:

@@ -41,7 +41,7 @@ from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, is_right, prove
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import IN_OWN_TYPE, endless_loop, hidden_mistakes, with_overrun
 from cudamm.analysis.surplus_blocks import surplus_blocks
-from cudamm.analysis.trace import as_compiled, lines_as_compiled, may_be_wide
+from cudamm.analysis.trace import as_compiled, lines_as_compiled, may_be_wide, with_counts_of_grid
 from cudamm.benchmark.verify import hangs_too, verified_in_time
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES, compile_for_host
@@ -899,7 +899,13 @@ def _advice(checks: Sequence[_SizeCheck], arch: str | None, timeout_s: float) ->
     case, observation = check.case, check.observation
     if case is None or case.launch is None or observation is None:
         return ()
-    advice = advice_of(observation, case.program, case.launch, check.size)
+    watched_blocks, launch = observation, case.launch
+    if 0 < len(observation.blocks) < launch.blocks:  # a third of them may be at an edge of the grid
+        try:
+            observation = with_counts_of_grid(observation, case, launch, timeout_s)
+        except (KernelError, NoDeviceError):
+            return ()
+    advice = advice_of(observation, case.program, launch, check.size)
     if any(mistake.kind == "bank-conflict" for mistake in advice) and any(
         map(may_be_wide, observation.accesses)
     ):
@@ -910,8 +916,8 @@ def _advice(checks: Sequence[_SizeCheck], arch: str | None, timeout_s: float) ->
                 for access in as_compiled(observation.accesses, lines)
             )
             observation = dataclasses.replace(observation, accesses=compiled)
-            advice = advice_of(observation, case.program, case.launch, check.size)
-    surplus = surplus_blocks(case, case.launch, observation, check.size, timeout_s)
+            advice = advice_of(observation, case.program, launch, check.size)
+    surplus = surplus_blocks(case, launch, watched_blocks, check.size, timeout_s)
     return merged([*advice, *([surplus] if surplus else [])])
 
 

@@ -1140,10 +1140,10 @@ def _cure_of_conflict(watched: WatchedLaunch, access: Access, shape: ArrayShape,
 
 
 def _a_warp(watched: WatchedLaunch) -> str:
-    """Return `a warp`, with the number of blocks that were watched if a launch has more."""
-    searched = len(watched.observation.blocks)
-    is_part = 0 < searched < watched.launch.blocks
-    return f"in the mean of the {searched} searched blocks, a warp" if is_part else "a warp"
+    """Return `a warp`, with the number of blocks that were traced if a launch has more."""
+    traced, blocks = len(watched.observation.blocks), watched.launch.blocks
+    is_part = 0 < traced < blocks
+    return f"on average, as {traced} of {blocks:,} blocks show, a warp" if is_part else "a warp"
 
 
 def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:

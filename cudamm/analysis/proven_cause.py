@@ -339,7 +339,8 @@ def _of_several_edges(case: Case, edge: int, known: ProvenCause | None = None) -
         if ragged is None:
             return known
         try:
-            mended = found.applied(ragged) if found is not None and found.has_change else ragged
+            last = found if found is not None and found.has_change else known  # another is inferred
+            mended = ragged if last is None else last.applied(ragged)
             if is_right(mended):
                 continue
             cause = _of_edge(ragged, mended, edge, found)
@@ -375,8 +376,9 @@ def _of_edge(ragged: Case, mended: Case, edge: int, first: ProvenCause | None) -
         return cause or _without_last_tile(ragged, edge) or _without_any_check(ragged)
     if first.has_change and (cause := of_conditions() or _of_launch(ragged, _of_own_grid, first)):
         return cause
-    without_check = _without_any_check(mended)
-    return without_check and dataclasses.replace(without_check, first=first)
+    is_end_of_k = mended.problem.shape.k % edge > 0
+    last = _without_last_tile(mended, edge, is_known=True) if is_end_of_k else _without_any_check(mended)
+    return last and dataclasses.replace(last, first=first)
 
 
 def _of_two_quotients(case: Case, edge: int) -> ProvenCause | None:
@@ -1447,7 +1449,7 @@ def _without_last_tile(ragged: Case, edge: int, *, is_known: bool = False) -> Pr
 
     Args:
         edge: the kernel is right if K is a multiple of this number, as it is at other sizes.
-        is_known: this is known of a kernel for square matrices.
+        is_known: this is known.
     """
     launch, method = ragged.launch, ragged.variant.method
     assert launch is not None  # noqa: S101 - `_may_try` looked at it

@@ -687,11 +687,7 @@ def _traced(
 
 def _observed(result: TraceResult, case: Case, launch: Launch, settings: Settings) -> TraceResult:
     classes, observed, _ = observed_classes(case, launch, settings)
-    observations = []
-    for block_class, observation in zip(classes, observed, strict=True):
-        traced_warps, warps = observation.warps
-        share = Fraction(block_class.blocks, len(block_class.traced))
-        observations.append((share * Fraction(warps, traced_warps or 1), observation))
+    observations = _scaled(classes, observed)
     as_written = combined(observations)
     accesses = as_written if settings.arch is None else _without_repeated(as_written, case)
     repeated = frozenset(access.line for access in as_written if access not in accesses)
@@ -710,10 +706,10 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
             ]
             wide_lines = frozenset(access.line for access, _ in merged)
             sizes = {access.wide_bytes for access, merging in merged if merging == "wide"}
-            floats = (access for access, _ in merged if access.size_bytes == 4)
+            joined = _joined_lines(accesses, lines)
+            floats = (access for access, _ in merged if access.size_bytes == 4 and access.line not in joined)
             sizes |= {8 for access in floats if access.line in _pair_lines(lines, access)}
             merged_bytes = tuple(sorted(sizes))
-            joined = _joined_lines(accesses, lines)
             if joined:
                 why_as_written = f"{ACROSS_LINES} {', '.join(map(str, joined))}"
             elif in_part := sorted({a.line for a, merging in merged if _is_in_part(a, merging)}):
@@ -731,6 +727,49 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
         repeated_lines=repeated,
         watched=None if settings.warp is None else _watched(case, launch, settings),
     )
+
+
+def _scaled(
+    classes: Iterable[BlockClass], observed: Iterable[Observation]
+) -> list[tuple[Fraction, Observation]]:
+    """Return each class's observation with the factor from its traced warps to all warps of its blocks."""
+    scaled = []
+    for block_class, observation in zip(classes, observed, strict=True):
+        traced_warps, warps = observation.warps
+        share = Fraction(block_class.blocks, len(block_class.traced))
+        scaled.append((share * Fraction(warps, traced_warps or 1), observation))
+    return scaled
+
+
+def with_counts_of_grid(
+    observation: Observation, case: Case, launch: Launch, timeout_s: float
+) -> Observation:
+    """Return an observation of some blocks with the counts of the whole grid, as `trace` estimates them.
+
+    Args:
+        observation: the accesses that get other counts; its `blocks` become those that were traced.
+        timeout_s: time limit in seconds for a block of threads.
+
+    Raises:
+        KernelError, NoDeviceError: as for `observe`.
+    """
+    classes, observed, _ = observed_classes(case, launch, Settings(timeout_s=timeout_s))
+    counted: dict[tuple[object, ...], list[Access]] = {}
+    for access in combined(_scaled(classes, observed)):
+        counted.setdefault(_identity(access), []).append(access)
+    accesses = []
+    for access in sorted(observation.accesses, key=lambda a: a.site):
+        alike = counted.get(_identity(access), [])
+        counts = {name: getattr(alike[0], name) for name in _COUNTS} if alike else {}
+        accesses.append(dataclasses.replace(access, **counts))
+        del alike[:1]
+    traced = tuple(block for block_class in classes for block in block_class.traced)
+    return dataclasses.replace(observation, accesses=tuple(accesses), blocks=traced)
+
+
+def _identity(access: Access) -> tuple[object, ...]:
+    """Return what accesses of two observations have in common; several of a line are in the same order."""
+    return access.line, access.space, access.op, access.array, access.size_bytes
 
 
 def _without_repeated(accesses: Sequence[Access], case: Case) -> tuple[Access, ...]:
@@ -835,12 +874,12 @@ def combined(parts: Sequence[tuple[Fraction, Observation]]) -> tuple[Access, ...
     Args:
         parts: observations, each with the factor that its counts are multiplied by.
     """
-    parts_of_access: dict[tuple[int, Space, Op, str, int, int], list[tuple[Fraction, Access]]] = {}
+    parts_of_access: dict[tuple[object, ...], list[tuple[Fraction, Access]]] = {}
     for factor, observation in parts:
-        occurrences: Counter[tuple[int, Space, Op, str, int]] = Counter()
+        occurrences: Counter[tuple[object, ...]] = Counter()
         for access in sorted(observation.accesses, key=lambda a: a.site):
             if access.requests:
-                key = (access.line, access.space, access.op, access.array, access.size_bytes)
+                key = _identity(access)
                 parts_of_access.setdefault((*key, occurrences[key]), []).append((factor, access))
                 occurrences[key] += 1
     return tuple(sorted(map(_sum, parts_of_access.values()), key=lambda a: (a.line, a.site)))
@@ -885,12 +924,26 @@ def _may_be_joined(accesses: Iterable[Access]) -> bool:
 
 
 def _joined_lines(accesses: Sequence[Access], lines: Lines) -> list[int]:
-    """Return the lines with wide loads in the machine code that none of their own accesses explains."""
-    pairs = zip(accesses, _merging(accesses, lines), strict=True)
-    explained = {access.line for access, merging in pairs if merging and may_be_wide(access)}
-    loads = [a for a in accesses if a.space == "shared" and a.op == "load"]
-    explained |= {a.line for a in loads if a.size_bytes >= 8}
-    return sorted({a.line for a in loads} & (lines.wide_loads | lines.pair_loads) - explained)
+    """Return the lines with wide loads in the machine code that none of their own accesses explains.
+
+    An access of 16 bytes explains no load of 8 bytes if the line has another load, of an array that several
+    places load from.
+    """
+    loads = [
+        (access, merging if may_be_wide(access) else "")
+        for access, merging in zip(accesses, _merging(accesses, lines), strict=True)
+        if access.space == "shared" and access.op == "load"
+    ]
+    places = Counter(access.array for access, _ in loads)
+    explained = {access.line for access, merging in loads if merging or access.size_bytes >= 8}
+    of_pairs = {
+        access.line
+        for access, merging in loads
+        if merging == "pair" or access.size_bytes == 8 or (merging and access.wide_bytes == 8)
+    }
+    single = {a.line for a, merging in loads if not merging and a.size_bytes < 8 and places[a.array] > 1}
+    joined = (lines.wide_loads | lines.pair_loads) - explained | (lines.pair_loads & single) - of_pairs
+    return sorted({access.line for access, _ in loads} & joined)
 
 
 def may_be_unrolled(access: Access) -> bool:

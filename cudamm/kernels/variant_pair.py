@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def pair(
         if len(functions) > 1 and side.kernels:
             raise UsageError(
                 f"{text} has several kernels ({', '.join(functions)}): name one, as in "
-                f"{text},entry={functions[0]}"
+                f"{shlex.quote(f'{text},entry={functions[0]}')}"
             )
         if len(variants) != 1:
             raise UsageError(

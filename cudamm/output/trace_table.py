@@ -188,7 +188,10 @@ def _remarks(result: TraceResult) -> Iterator[str]:
         lines = ", ".join(map(str, sorted(result.repeated_lines)))
         yield f"an element that is read again in line {lines} comes from a register, and is counted once"
     if result.why_as_written.startswith(ACROSS_LINES):
-        yield f"{result.why_as_written}; they are counted one by one, and a GPU has fewer wavefronts"
+        yield (
+            f"{result.why_as_written}; these are counted one by one, and a GPU makes fewer requests, perhaps "
+            "with fewer wavefronts"
+        )
     elif result.why_as_written.startswith(IN_PART):
         yield (
             f"{result.why_as_written}, whose rows begin at different multiples of 16 bytes: their count is "

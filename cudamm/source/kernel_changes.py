@@ -38,6 +38,7 @@ from cudamm.source.missing_terms import (
     bounds_of,
     missing_bounds,
     parts_of_index,
+    unguarded_loads,
     unguarded_stores,
     with_parentheses,
 )
@@ -1936,25 +1937,38 @@ class _Changes:
                 yield dataclasses.replace(change, mistake=f"the condition lacks {missing}")
 
     def _with_guards(self) -> Iterator[KernelChange]:
-        """Yield `if (row + i < M && col + j < N)` before each store to C that lacks a check of its own."""
-        stores = [
-            site
-            for site in self._sites
-            if site.kind == "index" and site.array in self._pointers and _is_written(site.whole)
+        """Yield `if (row + i < M && col + j < N)` before each store to C that lacks a check of its own.
+
+        With it come the checks that loads lack: who forgets one often forgets both.
+        """
+        of_matrices = [site for site in self._sites if site.kind == "index" and site.array in self._pointers]
+        stores = [site for site in of_matrices if _is_written(site.whole)]
+        loads = [site for site in of_matrices if site not in stores]
+        lacking = unguarded_loads(loads, self._sites, self._sizes)
+        at_loads = [
+            (node.start_byte, node.end_byte, f"({text_of(node)}) && {more}") for node, more in lacking.items()
+        ]
+        added = [
+            f"add {more} to the condition of line {file_and_line_of(node)[1]}"
+            for node, more in lacking.items()
         ]
         for guards in unguarded_stores(stores, self._sites, self._sizes):
             shown = [f"if ({guard}) {' '.join(text_of(store).split())}" for store, guard in guards.items()]
             # As an expression, which many changes can share a program with. The other one loads nothing.
-            edits = (
+            at_stores = [
                 (each.start_byte, each.end_byte, f"({guard}) ? ({text_of(each)}) : {stores[0].array}[0]")
                 for store, guard in guards.items()
                 for each in store.named_children
-            )
+            ]
+            if lacking:
+                mistake = "loads and stores do not check their own rows and columns"
+            elif shown[1:]:
+                mistake = "each store has to check its own row and column"
+            else:
+                mistake = "the store does not check its own row and column"
             yield KernelChange(
-                "each store has to check its own row and column" if shown[1:] else
-                "the store does not check its own row and column",
-                f"write {' '.join(shown)}".rstrip(";"), stores[0].array,
-                *file_and_line_of(next(iter(guards))), tuple(edits), 2, True,
+                mistake, " and ".join((f"write {' '.join(shown)}".rstrip(";"), *added)), stores[0].array,
+                *file_and_line_of(next(iter(guards))), (*at_stores, *at_loads), 2, True,
             )  # fmt: skip
 
     def _with_missing_factor(self, site: Site) -> Iterator[KernelChange]:

@@ -124,6 +124,24 @@ def unguarded_stores(
             }
 
 
+def unguarded_loads(
+    loads: Collection[Site], sites: Collection[Site], sizes: Collection[str]
+) -> dict[Node, str]:
+    """Return what the condition of each load lacks: `col + 1 < n` for `col < n ? B[k * n + col + 1] : 0`."""
+    lacking: dict[Node, str] = {}
+    for site in loads:
+        found = row_and_column(site, sizes)
+        choice = next((node for node in ancestors(site.whole) if node.type == "conditional_expression"), None)
+        condition = choice.child_by_field_name("condition") if choice is not None else None
+        if found is None or condition is None or is_inside(site.whole, condition):
+            continue
+        row, column, length = found
+        checked = {text_of(left) for _, left in _conditions_around(site, sites)}
+        if row in checked and column not in checked:
+            lacking[condition] = f"{column} < {length}"
+    return lacking
+
+
 def missing_bounds(site: Site, sites: Collection[Site], sizes: Collection[str]) -> Iterator[tuple[Site, str]]:
     """Yield the condition around an index that checks its row or its column alone, and the other check.
 

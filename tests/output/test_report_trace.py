@@ -125,7 +125,7 @@ def test_remarks_describe_scaling_traced_warps_and_merged_loads():
     (text,) = remarks(
         [result(accesses=[SHARED], wide_lines=frozenset(), why_as_written=f"{ACROSS_LINES} 23")]
     )
-    assert text.endswith("in line 23; they are counted one by one, and a GPU has fewer wavefronts")
+    assert "in line 23; these are counted one by one, and a GPU makes fewer requests" in text
 
 
 def test_remarks_name_the_variants_that_they_apply_to():

@@ -39,7 +39,7 @@ from cudamm.analysis.mistakes import (
 )
 from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, is_right, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
-from cudamm.analysis.second_look import IN_OWN_TYPE, endless_loop, hidden_mistakes, with_overrun
+from cudamm.analysis.second_look import BEFORE_SET, IN_OWN_TYPE, endless_loop, hidden_mistakes, with_overrun
 from cudamm.analysis.surplus_blocks import surplus_blocks
 from cudamm.analysis.trace import as_compiled, lines_as_compiled, may_be_wide, with_counts_of_grid
 from cudamm.benchmark.verify import hangs_too, verified_in_time
@@ -468,11 +468,12 @@ def _look_for_cause(
         Whether it is proven.
     """
     _try_barriers(checks, timeout_s)
-    cut = next((m for check in checks for m in check.errors if m.cure == IN_OWN_TYPE), None)
+    errors = [mistake for check in checks for mistake in check.errors]
+    # At a size, numbers that are cut may not be told from wrong ones, nor a sum that begins with any number.
+    hidden = [m for m in errors if m.cure == IN_OWN_TYPE or BEFORE_SET in m.message]
     for check in checks:
-        # A small product may not show that numbers are cut.
-        if cut is not None and check.errors and all(m.kind == "wrong-result" for m in check.errors):
-            check.errors, check.is_explained = [dataclasses.replace(cut, sizes=(check.size,))], False
+        if hidden and check.errors and all(m.kind == "wrong-result" for m in check.errors):
+            check.errors, check.is_explained = [dataclasses.replace(hidden[0], sizes=(check.size,))], False
     failed = {
         check.size: (check, check.case)
         for check in checks

@@ -117,6 +117,10 @@ LARGEST_TILE = 128
 """Maximum edge of a tile of C, in elements, for which sizes of several tiles are tried."""
 
 
+GRID_SWAPPED = "x and y of the grid are swapped"
+"""Beginning of a mistake that does no harm where a grid has as many blocks in x as in y."""
+
+
 def _end_of_search() -> float:
     """Return the time of `time.monotonic()` after which no further change is tried."""
     return time.monotonic() + LONGEST_SEARCH_S * _load()
@@ -190,8 +194,7 @@ class ProvenCause:
 
     def shows_at(self, launch: Launch) -> bool:
         """Return whether the mistake may do harm: x and y of a grid of 2 x 2 blocks are alike."""
-        is_of_launch = self.change is None and self.relaunched is not _same_launch
-        return not is_of_launch or self.relaunched(launch) != launch
+        return not self.mistake.startswith(GRID_SWAPPED) or launch.grid[0] != launch.grid[1]
 
     def fits(self, launch: Launch) -> bool:
         """Return whether a launch can have the change."""
@@ -704,7 +707,7 @@ def _launch_changes(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     (gx, gy, _), (bx, by, _) = launch.grid, launch.block
     if gx != gy:
         yield ProvenCause(
-            f"x and y of the grid are swapped: tried at {launch.shape}, where it has {gx} x {gy} blocks, the "
+            f"{GRID_SWAPPED}: tried at {launch.shape}, where it has {gx} x {gy} blocks, the "
             f"product is right with {gy} x {gx}",
             "swap x and y of the grid at the launch, or swap blockIdx.x and blockIdx.y in the kernel",
             relaunched=lambda given: dataclasses.replace(given, grid=swapped(given.grid)),

@@ -28,6 +28,10 @@ IN_OWN_TYPE = "sum and store in variables of the matrices' type"
 """The cure of numbers that are cut to whole ones."""
 
 
+BEFORE_SET = "is used before it is set"
+"""What a message says of a local variable."""
+
+
 def hidden_mistakes(
     case: Case,
     launch: Launch,
@@ -45,7 +49,7 @@ def hidden_mistakes(
         NoDeviceError: there is no C++ compiler.
     """
     if UNSET_LOCAL in verdict.reason:
-        words = "the local variable {0} is used before it is set"
+        words = f"the local variable {{0}} {BEFORE_SET}"
         cure = "give it a value where it is declared, such as = 0 for a sum, or = {} for an array of sums"
         warned = _warned(case, _UNINITIALISED, "uninitialised", words, cure)
         warned = [_where_declared(m, case) for m in warned] or _warned_elsewhere(case, words, cure)

@@ -27,6 +27,7 @@ from cudamm.analysis.row_padding import elements_side_by_side, is_free_if_swizzl
 from cudamm.compile.program import Program
 from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, FaultKind, Observation, Op
 from cudamm.execution.case import ORDER_MATTERS, RIGHT_AT_FIRST, Verdict
+from cudamm.execution.judge import UNSET_SHARED
 from cudamm.execution.usual_causes import LESS_THAN_TYPE, OF_LAUNCH
 from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, WRONG_TERM
 from cudamm.kernels.launch_plan import Extents, Launch
@@ -184,10 +185,12 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
     Races that one barrier would end are one mistake. So are the indices outside of one array, or of all
     tiles that are smaller than the block, and the bank conflicts of one array. An access outside of a matrix
     in the line of one beside a local variable follows from the same index, and so does a race on C of a load
-    that is outside of C elsewhere: beyond the end of a row lies the next one.
+    that is outside of C elsewhere: beyond the end of a row lies the next one. A product that a read of
+    uninitialised memory makes wrong is no further mistake.
     """
     mistakes = list(mistakes)
     beside_variable = {(m.file, m.line) for m in mistakes if m.cure == WITHIN_VARIABLE}
+    reads_unset = any(m.kind == "uninitialised" for m in mistakes)
     loads_outside = {
         (m.file, m.line) for m in mistakes if is_outside_of_matrix(m) and m.array == "C" and _is_load(m)
     }
@@ -197,6 +200,8 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
         if is_outside_of_matrix(mistake) and place in beside_variable:
             continue
         if mistake.kind == "race" and mistake.array == "C" and place in loads_outside:
+            continue
+        if reads_unset and mistake.kind == "wrong-result" and UNSET_SHARED in mistake.message:
             continue
         earlier = merged_mistakes.get(mistake._identity)
         if earlier is None:
@@ -1168,10 +1173,6 @@ def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
     if stride == access.size_bytes and width * access.size_bytes < SECTOR_BYTES:
         message += f": a row of the block is only {width} threads wide"
         cure = f"make the block wider: {SECTOR_BYTES // access.size_bytes} threads in x fill a sector"
-    elif stride == access.size_bytes and shape and _line_bytes(shape) % SECTOR_BYTES:
-        message += f": each {line} has {_line_bytes(shape)} bytes, so that most begin within a sector"
-        each = SECTOR_BYTES // shape.element_bytes
-        cure = f"let the {line}s be multiples of {each} elements apart, as with cudaMallocPitch"
     elif stride == 0:
         message += ": neighbouring threads share an element"
         cure = ""

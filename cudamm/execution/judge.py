@@ -46,6 +46,7 @@ _SECOND_PATTERN = np.uint32(0x3F9D3F9D)
 """Bits that fill C to see whether the kernel writes elements that hold `poison`: no NaN in any type."""
 
 UNSET_LOCAL = "read from a local variable that was never set"
+UNSET_SHARED = "read from uninitialised shared memory"
 COMPUTED_NAN = "which the kernel computed itself"
 
 READS_EARLY = (
@@ -367,7 +368,7 @@ def describe_wrong(
     unset = is_filled_with(product, SHARED)
     if unset.any():
         others = "" if unset[row, column] else " some elements"
-        return f"{text},{others} read from uninitialised shared memory"
+        return f"{text},{others} {UNSET_SHARED}"
     patterns = () if problem.element.is_integer else UNSET_LOCALS
     of_local = [mask for pattern in patterns if (mask := is_filled_with(product, pattern)).any()]
     # A sum in float that was never set is -1.7e38, which is no number of float16.

@@ -154,7 +154,9 @@ def remarks_on_padding(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[st
         is_alone = of_one and len({variant.method for variant, _ in chosen}) == 1
         names = " and ".join(method.name for method in needing) if len(needing) <= 3 else "some kernels"
         which = f"{'the kernel' if is_alone else names} {'requires' if of_one else 'require'}"
-        yield f"{size} was padded with zeros to {whole}{others}, because {which} {such}"
+        of_program = any(method.launched_at[1] and not method.builtin for method in needing)
+        wrong = ". A program that does not pad its matrices likewise may be wrong there"
+        yield (f"{size} was padded with zeros to {whole}{others}, because {which} {such}{wrong * of_program}")
 
 
 def kernels_of(

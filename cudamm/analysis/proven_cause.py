@@ -1452,7 +1452,7 @@ def _without_last_tile(ragged: Case, edge: int, *, is_known: bool = False) -> Pr
 
     Args:
         edge: the kernel is right if K is a multiple of this number, as it is at other sizes.
-        is_known: this is known.
+        is_known: this is known, and not tried.
     """
     launch, method = ragged.launch, ragged.variant.method
     assert launch is not None  # noqa: S101 - `_may_try` looked at it

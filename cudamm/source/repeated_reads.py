@@ -49,7 +49,7 @@ def repeated_reads(text: str, name: str) -> Mapping[tuple[int, str], int]:
     """
     found: Counter[tuple[int, str]] = Counter()
     texts: dict[tuple[int, str], list[str]] = {}
-    shared = {name for name in shared_arrays_in(text) if not re.search(rf"\bvolatile\b[^;]*\b{name}\b", text)}
+    shared = {name for name in shared_arrays_in(text) if not _is_volatile(text, name)}
     for function in all_of(parsed(text), "function_definition"):
         own = _own_arrays(function)
         for statements in _blocks(function):
@@ -161,11 +161,17 @@ def reads_per_load(
         for statement in all_of(function, "expression_statement", "declaration"):
             for read in all_of(statement, "subscript_expression"):
                 (file, line), array = file_and_line_of(read), base_of(read)
-                if file in ("", name) and array and array not in own and _is_whole(read):
+                is_loaded = array and array not in own and not _is_volatile(text, array)
+                if file in ("", name) and is_loaded and _is_whole(read):
                     found.setdefault((line, array), set()).add(
                         _reads_of_loops(read, statement, shared, own, value_of)
                     )
     return {place: min(counts) for place, counts in found.items() if len(counts) == 1 and counts != {1}}
+
+
+def _is_volatile(text: str, name: str) -> bool:
+    """Return whether an array may be declared so that each read loads it."""
+    return re.search(rf"\bvolatile\b[^;)]*\b{name}\b", text) is not None
 
 
 def _is_whole(read: Node) -> bool:

@@ -109,6 +109,7 @@ def test_two_loops_over_the_sums_of_a_thread_load_a_row_and_a_column():
         "for (int w = 0; w < n; w++) sum[w] += s[k][y];",
         "for (int w = W; w > 0; w--) sum[w] += s[k][y];",
         "while (w < W) sum[w++] += s[k][y];",
+        f"volatile float *v = A; {LOOP} sum[w] += v[y];",
     ],
 )
 def test_other_loops_load_in_each_step(loop):

@@ -38,6 +38,7 @@ from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
 from cudamm.source.kernel_changes import (
     LOADS_FOR_OTHERS,
+    changes_of_shared_sums,
     if_around_loads_of,
     is_for_one_warp,
     why_barrier_is_missed,
@@ -1255,12 +1256,14 @@ def _stride(watched: WatchedLaunch, access: Access) -> int | None:
 def may_follow_from_another(mistakes: Sequence[Mistake], program: Program) -> bool:
     """Return whether mistakes may follow from one that was not observed, such as a wrong index.
 
-    A missing barrier explains races, unless two arrays overlap in dynamic shared memory. Only a product of
-    doubles that is computed in less than its type may have a declaration that explains it.
+    A missing barrier explains races, unless two arrays overlap in dynamic shared memory, or all threads of a
+    block add to one sum. Only a product of doubles that is computed in less than its type may have a
+    declaration that explains it.
     """
     is_outside = any(mistake.kind == "out-of-bounds" for mistake in mistakes)
     lacks_barrier = any(m.barrier and m.needs_barrier for m in mistakes)
-    if lacks_barrier and not (is_outside or dynamic_arrays_in(program.text)):
+    has_shared_sum = any(changes_of_shared_sums(program.text, program.entry))
+    if lacks_barrier and not (is_outside or has_shared_sum or dynamic_arrays_in(program.text)):
         return False
     if program.element.name != "float64":
         mistakes = [mistake for mistake in mistakes if not mistake.message.startswith(LESS_THAN_TYPE)]

@@ -287,7 +287,12 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         if faults is None or faults:  # such as a loop past the end of a tile, into memory that is 0
             # Threads may write one element with one value.
             is_within = faults and all(f.space == "shared" or f.kind == "race" for f in faults)
-            cause = _of_text(whole, _is_step_of_grid) if is_within else None
+            program = whole.program
+            sums = changes_of_shared_sums(program.text, program.entry)
+            # The processor runs one thread after another, so that such a sum may be right.
+            cause = (
+                (_of_declarations(whole, sums) or _of_text(whole, _is_step_of_grid)) if is_within else None
+            )
             if cause is None and is_within:  # surplus threads may write what others write, in any order
                 cause = _of_launch(whole, _other_rows_of_threads) or _of_launch(whole, _fewer_threads)
             cause = cause or _of_text(whole, _is_condition) or _of_text(whole, _is_in_bytes)

@@ -775,17 +775,20 @@ def _identity(access: Access) -> tuple[object, ...]:
 def _without_repeated(accesses: Sequence[Access], case: Case) -> tuple[Access, ...]:
     """Return accesses without the reads of elements that a register holds already."""
     text, entry, name = case.program.text, case.program.entry, case.variant.method.path.name
-    passed = zip(parameter_names(text, entry), case.variant.method.arguments, strict=False)
+    passed = [*zip(parameter_names(text, entry), case.variant.method.arguments, strict=False)]
     letters = {parameter: matrix for parameter, matrix in passed if matrix in ("A", "B", "C")}
     again = {
         (line, letters.get(array, array)): count
         for (line, array), count in repeated_reads(text, name).items()
     }
     known = {key: int(value) for key, value in template_values(text, entry).items() if value.isdigit()}
-    reads = {
-        (line, letters.get(array, array)): count
-        for (line, array), count in reads_per_load(text, name, lambda of: number_in(text, of, known)).items()
-    }
+    shape = case.problem.shape if case.launch is None else case.launch.shape
+    of_role = {"M": shape.m, "N": shape.n, "K": shape.k}
+    sizes = {name: of_role[role] for name, role in passed if role in of_role}
+    per_load = reads_per_load(
+        text, name, lambda of: number_in(text, of, known), lambda of: number_in(text, of, known | sizes)
+    )
+    reads = {(line, letters.get(array, array)): count for (line, array), count in per_load.items()}
     kept: list[Access] = []
     for access in reversed(accesses):  # the last reads of a line are those from registers
         place = access.line, access.array

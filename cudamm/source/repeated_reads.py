@@ -117,14 +117,15 @@ def _still_known(known: Mapping[str, str], changing: Node, shared: set[str], own
         return {}
     targets = [n.child_by_field_name("left") for n in all_of(changing, "assignment_expression")]
     targets += [n.child_by_field_name("argument") for n in all_of(changing, "update_expression")]
-    stored = {base_of(t) or "*" for t in targets if t is not None and t.type != "identifier"}
-    names = {text_of(t) for t in targets if t is not None and t.type == "identifier"} | (stored & own)
-    names |= {declared_name(n) for n in all_of(changing, "init_declarator")}
-    stored -= own
+    elements = {_plain(t): base_of(t) or "*" for t in targets if t is not None and t.type != "identifier"}
+    names = {text_of(t) for t in targets if t is not None and t.type == "identifier"}
+    names |= {*elements.values()} & own | {declared_name(n) for n in all_of(changing, "init_declarator")}
 
     def may_change(key: str, array: str) -> bool:
         if names & {*re.findall(r"\w+", key)}:
             return True
+        # A register also holds what is stored to the element itself.
+        stored = {of for element, of in elements.items() if element != key} - own
         # Two arrays that are declared __shared__ are different memory.
         return bool(stored) and not (array in shared and stored <= shared - {array})
 
@@ -138,18 +139,21 @@ def _own_arrays(function: Node) -> set[str]:
     return {declared_name(declarator) for declarator in declarators}
 
 
-def reads_per_load(
-    text: str, name: str, value_of: Callable[[str], int | None]
-) -> Mapping[tuple[int, str], int]:
+Values = Callable[[str], int | None]
+"""Returns the value of an expression; None if it is not known."""
+
+
+def reads_per_load(text: str, name: str, constant: Values, argument: Values) -> Mapping[tuple[int, str], int]:
     """Return how often one load serves the reads of an array in a line, if loops read an element again.
 
-    nvcc unrolls a loop with a known number of iterations, and loads an element once that all of them read. As
-    in `repeated_reads`, nothing in the loop may change the element, and each iteration reads it.
+    nvcc moves what all iterations of a loop read in front of it, and unrolls loops with a constant number of
+    iterations. As in `repeated_reads`, nothing in the loop may change the element, and each iteration reads
+    it. `C[i] += x` reads the element too, and leaves its new value in the register.
 
     Args:
         text: C source; lines in which the reads of an array differ in this are left out.
         name: the file whose lines are wanted, as in `#line`.
-        value_of: returns the value of an expression; None if it is not known.
+        constant, argument: for what nvcc knows, and for what the launch passes.
 
     Returns:
         Numbers above 1 by line and name of the array.
@@ -164,7 +168,7 @@ def reads_per_load(
                 is_loaded = array and array not in own and not _is_volatile(text, array)
                 if file in ("", name) and is_loaded and _is_whole(read):
                     found.setdefault((line, array), set()).add(
-                        _reads_of_loops(read, statement, shared, own, value_of)
+                        _reads_of_loops(read, statement, shared, own, constant, argument)
                     )
     return {place: min(counts) for place, counts in found.items() if len(counts) == 1 and counts != {1}}
 
@@ -181,29 +185,36 @@ def _is_whole(read: Node) -> bool:
 
 
 def _reads_of_loops(
-    read: Node, statement: Node, shared: set[str], own: set[str], value_of: Callable[[str], int | None]
+    read: Node, statement: Node, shared: set[str], own: set[str], constant: Values, argument: Values
 ) -> int:
     """Return how many reads of one element the loops around a statement make."""
-    if all(node != read for node in _reads(statement)):
+    if all(node != read for node in _reads(statement)) and not _is_added_to(read, statement):
         return 1
     key, reads, iterations, inner = _plain(read), 1, 1, statement
     while (loop := inner.parent) is not None and loop.type in ("compound_statement", "for_statement"):
         if loop.type == "for_statement":
-            counted = _iterations(loop, value_of)
+            unrolled = _iterations(loop, constant)
+            counted = unrolled or _iterations(loop, argument)
             if counted is None or any(all_of(loop, *_LEAVING)):
                 break
             counter, count = counted
             is_innermost, iterations = iterations == reads, iterations * count
-            if _still_known({key: base_of(read)}, loop, shared, own):
-                if not (is_innermost or iterations <= MOST_UNROLLED):
-                    break
-                reads *= count
+            is_same = bool(_still_known({key: base_of(read)}, loop, shared, own))
+            if (not is_innermost and iterations > MOST_UNROLLED) or not (is_same or unrolled):
+                break
+            reads *= count if is_same else 1
             key = re.sub(rf"\b{counter}\b", "", key)  # a loop around this one has the same values of it
         inner = loop
     return reads
 
 
-def _iterations(loop: Node, value_of: Callable[[str], int | None]) -> tuple[str, int] | None:
+def _is_added_to(element: Node, statement: Node) -> bool:
+    """Return whether a statement is `element += …;`."""
+    sums = (node for node in statement.named_children if sign_of(node) in ("+=", "-="))
+    return any(node.child_by_field_name("left") == element for node in sums)
+
+
+def _iterations(loop: Node, value_of: Values) -> tuple[str, int] | None:
     """Return the counter of `for (int w = 0; w < W; w += 2)`, and its number of iterations if it is known."""
     start, condition, step, body = map(
         loop.child_by_field_name, ("initializer", "condition", "update", "body")

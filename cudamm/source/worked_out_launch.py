@@ -1036,7 +1036,7 @@ class _Launch:
                     )
                 if verb == "allocates" and {*shares} == {Fraction(1, of_element)} and of_element > 1:
                     value = self.function.values.get(text_of(size))
-                    if passed is size and value is not None:  # the variable may be used elsewhere too
+                    if passed is size and value is not None and not self._counts_elements(text_of(size)):
                         self.sized_by = value
                         shown = (
                             f"({text_of(value)})" if re.search(r"[-+]", text_of(value)) else text_of(value)
@@ -1078,6 +1078,11 @@ class _Launch:
             return ""
         self.sized_by, mistake = short[0]
         return mistake
+
+    def _counts_elements(self, name: str) -> bool:
+        """Return whether the program multiplies a variable by `sizeof`: it is no number of bytes."""
+        product = rf"\b{re.escape(name)}\s*\*\s*sizeof\b|\bsizeof\s*\([^()]*\)\s*\*\s*{re.escape(name)}\b"
+        return re.search(product, text_of(self.function.node)) is not None
 
     def _type_of_elements(self, parameter: str) -> str:
         """Return the type of the elements of a kernel's matrix, such as `half`."""

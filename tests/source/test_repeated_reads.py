@@ -63,7 +63,11 @@ def per_load(*statements: str) -> dict[tuple[int, str], int]:
         f"{body}\n}}"
     )
     values = {"W": 4, "T": 16}
-    return dict(reads_per_load(text, "f.cu", lambda of: values.get(of, int(of) if of.isdigit() else None)))
+
+    def constant(text: str) -> int | None:
+        return int(text) if text.isdigit() else values.get(text)
+
+    return dict(reads_per_load(text, "f.cu", constant, lambda of: 1000 if of == "K" else constant(of)))
 
 
 LOOP = "for (int w = 0; w < W; w++)"
@@ -114,3 +118,12 @@ def test_two_loops_over_the_sums_of_a_thread_load_a_row_and_a_column():
 )
 def test_other_loops_load_in_each_step(loop):
     assert per_load(loop) == {}
+
+
+def test_a_sum_in_memory_is_loaded_before_the_loop():
+    """nvcc 13.0 for sm_90 loads C once before 200 steps, stores it in each, and loads A and B in each."""
+    loop = "for (int k = 0; k < K; k++)"
+    assert per_load(f"{loop} C[i * n + j] += A[i * K + k];") == {(3, "C"): 1000}
+    assert per_load(f"{loop} s[y][x] += t[y][k];") == {(3, "s"): 1000}
+    assert per_load(f"{loop} C[i * n + k] += A[i * K + k];") == {}
+    assert per_load(f"{loop} {{ C[i] += A[k]; C[j] = 0; }}") == {}  # C[j] may be C[i]

@@ -1221,7 +1221,7 @@ def idle_blocks(watched: WatchedLaunch, storing: Extents, load: bool) -> Mistake
         load: whether others load from global memory.
     """
     grid, those = (" x ".join(map(str, watched.in_use(each))) for each in (watched.launch.grid, storing))
-    others = "load elements, and store nothing" if load else "only start and end"
+    others = "store nothing, though some of them load elements" if load else "only start and end"
     axes = [
         name
         for name, extent, count in zip("xyz", watched.launch.grid, storing, strict=True)

@@ -917,7 +917,9 @@ def _is_in_part(access: Access, merging: Merging) -> bool:
     """
     merged_bytes = access.wide_bytes if merging == "wide" else 2 * access.size_bytes
     fewest = access.requests * access.size_bytes / merged_bytes
-    return access.op == "load" and getattr(access, f"{merging}_requests") > MOST_UNMERGED * fewest
+    merged = getattr(access, f"{merging}_requests")
+    all_pairs = 2 * merged == access.requests  # a thread reads two adjacent elements, not four
+    return access.op == "load" and not all_pairs and merged > MOST_UNMERGED * fewest
 
 
 def _may_be_joined(accesses: Iterable[Access]) -> bool:

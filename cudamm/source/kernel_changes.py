@@ -99,6 +99,10 @@ _STRUCTS = ("struct_specifier", "class_specifier")
 _SIZE_MEMBER = re.compile(r"width|height|stride|pitch|ld|rows?|cols?|columns|[mnkMNK]", re.IGNORECASE)
 
 
+WRONG_ROW_LENGTH = "wrong row length"
+"""Beginning of a mistake in the factor of a row's number."""
+
+
 def kernel_changes(
     text: str, entry: str, constants: Iterable[str], shared_elements: int
 ) -> list[KernelChange]:
@@ -768,6 +772,8 @@ class _Changes:
         yield from self._in_all_conditions()
         yield from self._other_size_of_quotients()
         yield from self._with_guards()
+        yield from self._row_lengths_of_two()
+        yield from self._exchanged_values()
         yield from self._second_shared_array()
         yield from self._of_loops()
         yield from self._of_sums()
@@ -1191,7 +1197,7 @@ class _Changes:
             if name in divisors:  # `(N + TILE - 1) / TILE` rounds up
                 continue
             if site.array and (is_factor or site.kind == "argument"):
-                mistake, rank = f"wrong row length where {site.array} is {self._verb(site)}", 0
+                mistake, rank = f"{WRONG_ROW_LENGTH} where {site.array} is {self._verb(site)}", 0
             elif site.kind == "condition":
                 mistake, rank = f"{OTHER_CONDITION} size, {name}", 3
             else:
@@ -1960,15 +1966,52 @@ class _Changes:
                 for store, guard in guards.items()
                 for each in store.named_children
             ]
-            if lacking:
-                mistake = "loads and stores do not check their own rows and columns"
-            elif shown[1:]:
-                mistake = "each store has to check its own row and column"
-            else:
-                mistake = "the store does not check its own row and column"
+            of_one = "the store does not check its own row and column"
+            of_stores = "each store has to check its own row and column" if shown[1:] else of_one
+            of_both = "loads and stores do not check their own rows and columns"
+            for mistake, edits, more in (of_stores, [], []), (of_both, at_loads, added):
+                if more or mistake != of_both:
+                    yield KernelChange(
+                        mistake, " and ".join((f"write {' '.join(shown)}".rstrip(";"), *more)),
+                        stores[0].array, *file_and_line_of(next(iter(guards))), (*at_stores, *edits), 2, True,
+                    )  # fmt: skip
+
+    def _row_lengths_of_two(self) -> Iterator[KernelChange]:
+        """Yield other row lengths of two matrices at once: `A[i * K + k] * B[k * N + j]` for N, and K."""
+        lengths: dict[str, list[KernelChange]] = {}
+        for site in self._sites:
+            if site.kind == "index" and site.array in self._pointers:
+                found = lengths.setdefault(site.array, [])
+                found += [c for c in self._other_sizes(site) if c.mistake.startswith(WRONG_ROW_LENGTH)]
+        for one, other in itertools.combinations(lengths, 2):
+            for first, second in itertools.product(lengths[one], lengths[other]):
+                yield dataclasses.replace(
+                    first,
+                    mistake=f"{first.mistake}; and {second.mistake}",
+                    cure=f"{first.cure} and {second.cure.removeprefix('write ')}",
+                    edits=(*first.edits, *second.edits),
+                    rank=3,
+                )
+
+    def _exchanged_values(self) -> Iterator[KernelChange]:
+        """Yield two stores to a matrix with the value of the other: `C[i] = c01; C[j] = c10;`."""
+        stores = [
+            site.whole.parent
+            for site in self._sites
+            if site.kind == "index" and site.array in self._pointers and _is_written(site.whole)
+        ]
+        plain = [each for each in dict.fromkeys(filter(None, stores)) if sign_of(each) == "="]
+        for one, other in itertools.combinations(plain, 2):
+            values = [each.child_by_field_name("right") for each in (one, other)]
+            first, second = values
+            if first is None or second is None or text_of(first) == text_of(second):
+                continue
+            better = replaced(one, {first: text_of(second)}), replaced(other, {second: text_of(first)})
             yield KernelChange(
-                mistake, " and ".join((f"write {' '.join(shown)}".rstrip(";"), *added)), stores[0].array,
-                *file_and_line_of(next(iter(guards))), (*at_stores, *at_loads), 2, True,
+                f"the values of two stores are exchanged, {text_of(first)} and {text_of(second)}",
+                f"write {' and '.join(better)}", "", *file_and_line_of(one),
+                ((first.start_byte, first.end_byte, text_of(second)),
+                 (second.start_byte, second.end_byte, text_of(first))), 3,
             )  # fmt: skip
 
     def _with_missing_factor(self, site: Site) -> Iterator[KernelChange]:

@@ -53,9 +53,9 @@ def call_with_other_sizes(
             continue
         right = {role: next(iter(of)) for role, of in common.items()}
         given = {role: size_name(caller, nodes[role]) for role in right}
-        values = {name: own_value(file, caller, name) for name in right.values()}
         wrong = [role for role in right if given[role] != right[role]]
-        is_harmless = len({values[right[role]] for role in wrong}) < 2  # such as two sizes of 512
+        values = {own_value(file, caller, right[role]) for role in wrong}
+        is_harmless = None not in values and len(values) == 1  # such as two sizes of 512
         if sorted(given.values()) != sorted(right.values()) or not wrong or is_harmless:
             continue
         whole = nodes["A"].parent

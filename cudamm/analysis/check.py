@@ -500,6 +500,7 @@ def _look_for_cause(
     if len(kinds) == 1 and kinds <= {"uninitialised", "race"}:  # then the product may be right
         (kind,) = kinds
     array = beyond.array if beyond and not stays else at_first[0].array if is_unset else "C"
+    harmless: list[Mistake] | None = None  # not looked for yet
     for check, case in failed.values():
         explained = check.errors[-1:] if check.is_explained else []
         if keeps_consequences:
@@ -536,7 +537,12 @@ def _look_for_cause(
             if cause.is_of_block:
                 _explain_by_block(checks, found[0])
         elif multiple is not None and outside:
-            rest = without_bounds_check(check.errors, outside, case.program, multiple)
+            if harmless is None:
+                harmless = _harmless_at_whole_k(
+                    executor, [c for c, _ in failed.values()], multiple, timeout_s
+                )
+            rest = [m for m in check.errors if not any(map(m.is_same, harmless))]
+            rest = without_bounds_check(rest, outside, case.program, multiple)
             check.errors = [*(mistake for mistake in rest if mistake not in explained), *explained]
     in_tile = [m for m in errors if m.kind == "misaligned" and m.array not in ("A", "B", "C")]
     if in_tile and cause is None and not keeps_consequences:  # the other elements of the vector are wrong
@@ -545,6 +551,28 @@ def _look_for_cause(
             check.errors = rest or [dataclasses.replace(in_tile[0], sizes=(check.size,))]
     is_of_bounds = multiple is not None and outside and all(m.kind != "misaligned" for m in errors)
     return cause is not None or bool(is_of_bounds)
+
+
+def _harmless_at_whole_k(
+    executor: LocalExecutor, checks: Sequence[_SizeCheck], multiple: int, timeout_s: float
+) -> list[Mistake]:
+    """Return the reads of unset elements that spoil no product where only K is a multiple of a number.
+
+    Only threads beyond the edges of C read those elements: their sums are not stored.
+    """
+    check = next((c for c in checks if any(m.kind == "uninitialised" for m in c.errors)), None)
+    if check is None or check.case is None:
+        return []
+    m, n, k = check.problem.shape.extents
+    try:
+        case = case_at(check.case, Shape(m, n, -(-k // multiple) * multiple))
+        assert case.launch is not None  # noqa: S101 - the case was launched at another K before
+        verdict = executor.verify(case, thorough=True)
+        if not verdict.correct or _observed_mistakes(case, case.launch, verdict, timeout_s)[1]:
+            return []
+        return [mistake for mistake in check.errors if mistake.kind == "uninitialised"]
+    except (KernelError, UsageError):
+        return []
 
 
 def _shown_at(cause: ProvenCause, case: Case) -> list[ProvenCause]:

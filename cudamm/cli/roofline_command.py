@@ -44,7 +44,10 @@ LEAST_NUMBER = 1e-6
 """Least accepted rate or clock, far below that of any device: quotients stay finite."""
 
 _BY_NUMBERS = "an A100: --peak 19500 --bandwidth 1555"
-_BY_CLOCKS = "an A100: --arch sm_80 --sms 108 --clock 1410 --memory-clock 1215 --bus-width 5120"
+_BY_CLOCKS = (
+    "--gpu needs none of them, such as --gpu rtx3080; an A100 by its clocks: --arch sm_80 --sms 108 "
+    "--clock 1410 --memory-clock 1215 --bus-width 5120"
+)
 
 
 def _number(flag: str, metavar: str, text: str) -> Decorator:

@@ -236,7 +236,7 @@ def test_without_a_gpu_the_message_names_the_missing_options(run):
         ("--peak 1 --bandwidth 1 --theoretical", ["--theoretical"]),
         ("--peak 1 --bandwidth 1 --sms 4", ["--sms", "--arch"]),
         ("--clock 1410", ["--clock", "--arch"]),
-        ("--arch sm_80", ["--clock", "--memory-clock", "--bus-width"]),
+        ("--arch sm_80", ["--gpu", "--clock", "--memory-clock", "--bus-width"]),
         ("--arch sm_80 --clock 1410 --memory-clock 1215", ["--bus-width"]),
         ("--arch sm_80 --clock 1410 --bandwidth 1555 --bus-width 5120", ["--bus-width", "--bandwidth"]),
         ("--arch sm_80 --clock 1410 --bandwidth 1555 --peak 19500", ["--peak", "--arch"]),

@@ -215,13 +215,10 @@ def check_block(program: Program, launch: Launch) -> None:
     if launch.shared_bytes == 0 and dynamic_arrays_in(text):
         names = dynamic_arrays_in(device_code(text, program.entry))
         if names:
-            lacks = (
-                f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__), and the "
-                "launch gives it 0 bytes"
-            )
-            advice = f"{lacks}: pass the number of bytes with --shared-bytes"
-            if not method.launched_at[1]:
-                raise UsageError(f"{advice}, and write it as the third in <<<grid, block, bytes>>>")
+            lacks = f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__)"
+            if "grid" not in dict(method.found_fields):  # the launch is that of the options or the header
+                raise UsageError(f"{lacks}: pass the number of bytes with --shared-bytes")
+            advice = f"{lacks}, and the launch gives it 0 bytes: pass the number of bytes with --shared-bytes"
             cure = (
                 "pass their number in the call: shared= in PyCUDA, shared_mem= in CuPy"
                 if method.path.suffix == ".py"

@@ -210,6 +210,8 @@ def _found(
         others = {}
     file = (launch.place.partition(" of ")[2] if launch else "") or source.name
     notes = list(launch.assumptions) if launch else []
+    if launch and launch.own_names:
+        notes.insert(0, launch.own_names)
     if launch and launch.others:
         verb = "launch" if len(launch.others) > 1 else "launches"
         notes.append(f"{' and '.join(launch.others[:_MOST_NAMED])} {verb} it too")
@@ -294,7 +296,12 @@ def equal_sizes(
     required = fields.get("requires", "")
     fixed = {*re.findall(r"\b([MNK])\s*==\s*\d", required), *re.findall(r"\d\s*==\s*([MNK])\b", required)}
     fixed |= {str(value) for parameter in parameters for value in (parameter.name, parameter.default)}
-    fixed |= {name for name in SIZE_NAMES if re.search(rf"\b{name}\b", without_comments(code))} - passed
+    text = without_comments(code)
+    fixed |= {name for name in SIZE_NAMES if re.search(rf"\b{name}\b", text)} - passed
+    # A kernel's matrix may be called M or N too.
+    fixed -= {
+        name for name in SIZE_NAMES if re.search(rf"\*\s*(?:const\s+|__restrict__\s+)*{name}\s*[,)]", text)
+    }
     if re.search(r"\bM\s*%", required) and not re.search(r"\bM\s*==|==\s*M\b", required):
         fixed.add("M")  # the rows of a kernel without a bounds check may be any number of blocks
     (first,) = passed

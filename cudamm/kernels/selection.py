@@ -173,7 +173,15 @@ class Selection:
         return [replace(found[0], remarks=(*found[0].remarks, *remarks)), *found[1:]]
 
     def _user_kernel(self, source: str, path: Path, fields: Mapping[str, str]) -> Method:
-        file = parse_method(source, path, Overrides(fields))
+        try:
+            file = parse_method(source, path, Overrides(fields))
+        except UsageError:  # a value of -D may be the one that the launch lacks
+            known = source
+            for name, text in self._given_values().items():
+                known = _with_host_constant(known, path, fields, name, _values(name, text, ())) or known
+            if known == source:
+                raise
+            file = parse_method(known, path, Overrides(fields))
         found = (*(text for _, text in file.found_fields), *(name for name, _ in file.numbers))
         code = "\n".join((without_comments(file.code), *fields.values(), *found))
         added: list[Parameter] = []
@@ -182,7 +190,7 @@ class Selection:
             if name in {p.name for p in file.parameters}:
                 continue
             values = _values(name, text, ())
-            is_constant = _is_constant(name, without_comments(file.code))
+            is_constant = _is_constant(name, without_comments(source))
             size = {own: letter for letter, own in file.size_names}.get(name)
             if size and not is_constant and size in SIZE_NAMES:
                 raise UsageError(f"{name} is the size {size} of the problem in {path}: choose it with -n")

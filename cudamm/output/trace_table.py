@@ -220,7 +220,9 @@ def _of_intensity(result: TraceResult) -> str:
         parts.append(f"{significant(result.sector_intensity)} op/B moved in sectors")
     of_bytes, of_sectors = result.bytes_against_naive, result.sectors_against_naive
     if of_bytes is not None and of_sectors is not None:
-        parts.append(f"compared with naive: {times(of_bytes)} the bytes and {times(of_sectors)} the sectors")
+        parts.append(
+            f"compared with cudamm's naive: {times(of_bytes)} the bytes and {times(of_sectors)} the sectors"
+        )
     if result.shared_bytes_per_multiply_add is not None:
         of_shared = significant(result.shared_bytes_per_multiply_add)
         parts.append(f"{of_shared} B loaded from shared memory per multiply-add")

@@ -53,10 +53,14 @@ class Site:
     kind: str
 
     def shown(self, new: str) -> str:
-        """Return the text of `whole` with a new text of the expression, on one line."""
+        """Return the text of `whole` with a new text of the expression, on one line.
+
+        What is declared as `float *tile = …` is shown as `tile = …`, which stores nothing.
+        """
         start, end = self.node.start_byte - self.whole.start_byte, self.node.end_byte - self.whole.start_byte
         text = (self.whole.text or b"").decode().encode()
-        return re.sub(r"\s+", " ", (text[:start] + new.encode() + text[end:]).decode())
+        shown = re.sub(r"\s+", " ", (text[:start] + new.encode() + text[end:]).decode())
+        return shown.lstrip("* ") if self.whole.type == "init_declarator" else shown
 
 
 def counters_at(node: Node) -> list[str]:

@@ -81,6 +81,7 @@ class TileLoop:
     """A loop over the tiles of a size.
 
     Attributes:
+        step: the extent of a tile, such as `TILE`, `number_16` or `blockDim_x`.
         loses_rest: whether what remains of a size that is no multiple of the step is not used.
         is_of_thread: whether each thread has steps of its own, as in `for (k = lane; k < K; k += 32)`.
     """
@@ -240,14 +241,25 @@ class KernelBody:
             for given in self._steps(loop, variable) if size else ():
                 step = translation.of(given)
                 is_whole_range = step and number.text in (*ends, f"({size} - {step.text})")
-                if step and is_whole_range and not step.text.startswith(("blockDim", "gridDim")):
+                if step and is_whole_range and "gridDim" not in step.text:
                     values = self.function.first_values
                     first = values.get(variable)
                     parts = all_of(first, "identifier") if first is not None else ()
                     named = [first, *(values.get(text_of(part)) for part in parts)]
-                    yield TileLoop(
-                        size, step.text, is_of_thread=any("threadIdx" in text_of(v) for v in named)
-                    )
+                    is_of_thread = any("threadIdx" in text_of(value) for value in named)
+                    if not (is_of_thread and "blockDim" in step.text):  # else its threads share the range
+                        yield TileLoop(size, step.text, is_of_thread=is_of_thread)
+
+    def sizes_of_single_steps(self) -> set[str]:
+        """Return the sizes at which loops in steps of 1 end, as in `k < K; k++` and in `k < K - 1; k++`."""
+        found = set[str]()
+        for loop in all_of(self.function.node, "for_statement"):
+            condition, update = (loop.child_by_field_name(part) for part in ("condition", "update"))
+            if condition and update and update.type == "update_expression":
+                number = self._translation.of(condition.child_by_field_name("right"))
+                if number and not re.search(r"//|ceil", number.text):
+                    found |= self.sizes & _names(number.text)
+        return found
 
     def tile_widths(self, matrices: Collection[str]) -> frozenset[str]:
         """Return the sizes that are widths of tiles in the indices of three matrices.

@@ -36,6 +36,9 @@ ASSUMED_MULTIPROCESSORS = 7
 No usual block has as many threads as a small multiple of it, so that a mix-up of threads and blocks shows.
 """
 
+_OF_EVERY_GPU = {"maxThreadsPerBlock": 1024, "sharedMemPerBlock": 49152, "warpSize": 32}
+"""Members of `cudaDeviceProp` that are the same for each GPU that the CUDA toolkit supports."""
+
 _OF_STRUCT = ("initializer_list", "argument_list", "compound_literal_expression", "call_expression")
 """Expressions that give values to the members of a struct."""
 
@@ -319,6 +322,8 @@ def _own_value(file: SourceFile, function: Function, name: str, levels: int) -> 
         return None
     if _is_number_of_multiprocessors(function, name):
         return ASSUMED_MULTIPROCESSORS
+    if (member := name.rpartition("_")[2]) in _OF_EVERY_GPU and name != member:
+        return _OF_EVERY_GPU[member]
     first = function.first_values.get(name)
     if first is None and name in template_parameters(function):
         text = template_value(file, function, name, levels - 1)

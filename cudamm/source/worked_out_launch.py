@@ -137,6 +137,8 @@ class WorkedOutLaunch:
         named_arguments: places of the arguments that have the names of their parameters.
         wrong_dimension: which size is taken from the wrong dimension of a tensor; the fields are those of the
             right one. None for none.
+        own_names: what the program calls matrices and sizes, such as `its n is K, its k is N`, if it calls
+            one what cudamm calls another; else empty.
         instances: the other instances of the kernel that the program launches or names, such as `mm<double>`.
         others: where else the kernel is launched in another way, such as `line 30` or `bench.cu`.
     """
@@ -153,6 +155,7 @@ class WorkedOutLaunch:
     size_names: Mapping[str, str] = field(default_factory=dict)
     program_scale: tuple[float, float] | None = None
     assumptions: tuple[str, ...] = ()
+    own_names: str = ""
     others: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
     type_conflict: str = ""
@@ -176,6 +179,9 @@ class WorkedOutLaunch:
 
 _WHOLE_NUMBER = re.compile(r"(?:(?:int|unsigned|signed|long|short|u?int\d+_t|(?:std::)?size_t)\s*)+")
 """A type of whole numbers."""
+
+_PLAIN_NAME = re.compile(r"(?:d_?|dev_?|h_?)?([A-Za-z])(?:_?d|_dev|_gpu|_h)?", re.ASCII)
+"""The name of a matrix or a size of one letter, with what says where it is, such as `d_A`."""
 
 _QUOTIENT = re.compile(r"\b([MNK]) // (\w+|\([^()]*\))")
 _QUOTIENT_OF_TILES = re.compile(r"\bceil\(([MNK]) / (\w+)\) // (\w+)")
@@ -516,6 +522,7 @@ class _Launch:
             self._size_names(),
             self._program_scale(),
             tuple(self.assumed.values()),
+            self._own_names(),
             grid_of_gpu=", ".join(self.grid_of_gpu),
             copies_back_only=self._copies_back_only(),
             type_conflict=conflict,
@@ -771,6 +778,19 @@ class _Launch:
             if self.function.name == LAUNCHER and text_of(value) in constants(self.file)
         }
         return {**tiles, **dict(reversed(names))}  # the first of each
+
+    def _own_names(self) -> str:
+        """Return `WorkedOutLaunch.own_names`."""
+        sizes = self._size_names()
+        pairs = [
+            (letter, name) for name, letter in sorted(self.found.letters.items(), key=lambda item: item[1])
+        ]
+        pairs += [(role, sizes[role]) for role in ROLES if role in sizes]
+        if len({name for _, name in pairs}) < len(pairs):
+            return ""  # a square matrix has one size
+        others = [(ours, name) for ours, name in pairs if _PLAIN_NAME.sub(r"\1", name).upper() != ours]
+        is_taken = any(_PLAIN_NAME.sub(r"\1", name).upper() in (*DIMENSIONS, *ROLES) for _, name in others)
+        return ", ".join(f"its {name} is {ours}" for ours, name in others) if is_taken else ""
 
     def _program_scale(self) -> tuple[float, float] | None:
         """Return alpha and beta in the program, 0 for no beta; None if it does not pass them as numbers."""
@@ -1349,13 +1369,28 @@ class _Launch:
                 names[name] = edge
                 continue
             if value is None:
-                raise UnknownLaunch(f"{what} depends on {in_file}, whose value is not known")
+                chosen = self._settable_variable(name)
+                hint = f" (-D {chosen}=… chooses one)" if chosen else ""
+                raise UnknownLaunch(f"{what} depends on {in_file}, whose value is not known{hint}")
             names[name] = of_gpu if self.is_of_gpu and of_gpu and value == own else str(value)
         text = renamed(number.text, names)
         of_batches = sorted(self.found.batches & parse(number.text).names)
         if of_batches and values_for(text, [values]) == [0]:  # no number of products is divided
             raise UnknownLaunch(f"{what} depends on {of_batches[0]}, whose value is not known")
         return text
+
+    def _settable_variable(self, name: str) -> str:
+        """Return the variable that `-D` can set for a launch that depends on a name; empty if there is none.
+
+        It is the name itself, or a variable that is computed from it, as from a member of `cudaDeviceProp`.
+        """
+        computed = (
+            variable
+            for variable, value in self.function.first_values.items()
+            if self._in_file(name) in text_of(value)
+        )
+        settable = (v for v in (name, *computed) if with_variable_as_constant(self.file.text, v, 1))
+        return next(settable, "")
 
     def _is_chosen_edge(self, name: str) -> bool:
         """Return whether the program's user, or a caller in another file, chooses an edge of the block.
@@ -1377,7 +1412,7 @@ class _Launch:
         of_type = re.search(rf"(?:\w+::)*\w+<[^<>;{{}}()]*>::{name}\b", text_of(self.function.node))
         if of_type:  # `Tile<T>::value`
             return of_type[0]
-        member = re.sub(r"_(?=[a-z]+$)", ".", name)
+        member = re.sub(r"_(?=[A-Za-z]+$)", ".", name)
         return member if member in text_of(self.function.node) else re.sub("_([xyz])$", r".\1", name)
 
     def entries(self) -> Iterator[str]:
@@ -1669,7 +1704,7 @@ class _Launch:
                 multiples[role, step] = None
             for role, tile, tiles in _QUOTIENT_OF_TILES.findall(extent):
                 multiples[role, f"({tile} * {tiles})"] = None
-        for size, multiple in self._multiples():
+        for size, multiple in self._multiples(split_at_commas(threads)):
             multiples[size, multiple] = None
         conditions += [f"{role} == {size}" for role, size in self.found.numbers_of_kernel().items()]
         conditions += self._own_size_only(threads, arguments)
@@ -1814,8 +1849,12 @@ class _Launch:
                 if not of_sizes:  # such as `version == 0`, of which no field depends
                     self.assumed = assumed
 
-    def _multiples(self) -> Iterator[tuple[str, str]]:
-        """Yield sizes and what they are multiples of, by checks of the host code and loops of the kernel."""
+    def _multiples(self, threads: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Yield sizes and what they are multiples of, by checks of the host code and loops of the kernel.
+
+        Args:
+            threads: the extents of a block, as far as they are known.
+        """
         wmma = self.found.wmma
         whole = {role for name in wmma.by_column for role in DIMENSIONS[self.found.letters[name]]}
         for role, edge in zip(ROLES, wmma.tile, strict=False):  # a fragment is loaded and stored whole
@@ -1848,11 +1887,13 @@ class _Launch:
         body = self.found.body(self.found.in_kernel)
         arguments = self.template_arguments()
         checked = {size for _, size in body.checks()}
+        of_block = {f"blockDim_{axis}": extent for axis, extent in zip("xyz", threads, strict=False)}
         for loop in body.tile_loops():
             name = self.found.in_kernel[loop.size]
             passed = [p.name for p in self.found.parameters if p.name == loop.step]
             number = self.found.translation.of(self.found.passed(loop.step)) if passed else None
             text = number.text if number else renamed(loop.step, arguments)
+            text = of_block.get(text, text)
             is_known = parse(text).names <= constants(self.file).keys()
             is_needed = loop.loses_rest or (loop.size not in checked and not loop.is_of_thread)
             if name in self.found.roles and is_known and is_needed:
@@ -1860,7 +1901,9 @@ class _Launch:
         if checked:
             return
         # A kernel that checks nothing is written for multiples if its grid or its loop over K is.
-        if self.rounded_down and not any(body.tile_loops()):
+        single = {self.found.in_kernel[size] for size in body.sizes_of_single_steps()}
+        takes_each_k = any(self.found.role(size) == "K" for size in single & self.found.roles.keys())
+        if self.rounded_down and not any(body.tile_loops()) and not takes_each_k:
             for extent in self.rounded_down:
                 yield from (("K", step) for _, step in _QUOTIENT.findall(extent))
         elif any(body.tile_loops()):

@@ -574,8 +574,8 @@ def test_launch_bounds_of_template_arguments_are_known(write_kernel) -> None:
 def test_dynamic_shared_memory_of_no_bytes_is_refused(write_kernel) -> None:
     uses = f"__global__ void k{PARAMETERS} {{ extern __shared__ float tile[]; C[0] = tile[0]; }}\n"
     assert refusal(write_kernel, uses) == (
-        "k keeps tile in dynamic shared memory (extern __shared__), and the launch gives it 0 bytes: pass "
-        "the number of bytes with --shared-bytes, and write it as the third in <<<grid, block, bytes>>>"
+        "k keeps tile in dynamic shared memory (extern __shared__): pass the number of bytes with "
+        "--shared-bytes"
     )
     assert refusal(write_kernel, f"// shared-bytes: 4\n{uses}") == ""
     unused = uses.replace(" k(", " other(") + f"__global__ void k{PARAMETERS} {{}}\n"

@@ -998,10 +998,6 @@ def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> Right
         for check in ran
         if check.problem.scale == scale and not (has_race and check.is_partly_watched)
     }
-    found = where_right(executor, wrong[0], known)
-    # The further runs were not watched: one of the watched sizes has to be right too.
-    if found is None or not any(is_right for shape, is_right in known.items() if found.holds(shape)):
-        return None
 
     def has_fault(shape: Shape) -> bool:
         try:
@@ -1012,6 +1008,12 @@ def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> Right
         except (KernelError, UsageError):
             return True
 
+    found = where_right(executor, wrong[0], known)
+    if found is None:  # the product may be right everywhere, with accesses beyond the edges
+        found = where_right(executor, wrong[0], known, lambda shape: not has_fault(shape))
+    # The further runs were not watched: one of the watched sizes has to be right too.
+    if found is None or not any(is_right for shape, is_right in known.items() if found.holds(shape)):
+        return None
     return without_faults(found, has_fault)
 
 

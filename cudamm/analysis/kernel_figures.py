@@ -78,5 +78,5 @@ def instruction_counts(variant: Variant, problem: Problem, arch: str, fmad: bool
         KernelError: the kernel does not compile.
         NoDeviceError: there is no nvcc or no nvdisasm, or one of them does not support the architecture.
     """
-    listing = sass(program(variant, problem.element, fmad), compiled_as(arch))
+    listing = sass(program(variant, problem.element, fmad, problem.shape), compiled_as(arch))
     return Counter(line.opcode.partition(".")[0] for line in listing.lines if line.opcode)

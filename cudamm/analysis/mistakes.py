@@ -1167,7 +1167,13 @@ def uncoalesced(watched: WatchedLaunch, access: Access) -> Mistake | None:
     )
     shape = watched.shapes.get(access.array)
     line = "column" if shape and shape.by_column else "row"
-    cure = f"let neighbouring threads access neighbouring elements of a {line}, or go through shared memory"
+    beside = ", which lie side by side in memory" if line == "column" else ""
+    cure = f"let neighbouring threads access neighbouring elements of a {line}{beside}"
+    if not any(
+        (other.space, other.op, other.file, other.line) == ("shared", "store", access.file, access.line)
+        for other in watched.observation.accesses
+    ):
+        cure += ", or go through shared memory"
     if "matrix_sync" in watched.program.line_text(access.line, access.file):
         cure = "copy whole rows to shared memory first, and load the fragments from there"
     stride, width = _stride(watched, access), watched.launch.block[0]

@@ -282,6 +282,7 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             if not any(fault.kind == "misaligned" for fault in seen):  # else any row may do
                 of_usual = of_usual or _of_declarations(whole, changes_of_extents(source.text, source.entry))
             cause = of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks)
+            cause = cause or _of_like_sizes_and_another(whole)
             return (_of_several_edges(case, edge, cause) if cause and cause.has_change else cause), None
         faults = _faults(whole)
         if faults is None or faults:  # such as a loop past the end of a tile, into memory that is 0
@@ -328,6 +329,32 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
     finally:
         for tried in filter(None, (whole, ragged)):
             tried.problem.release()
+
+
+def _of_like_sizes_and_another(whole: Case) -> ProvenCause | None:
+    """Return two mistakes of a kernel, the second of which does no harm where sizes are alike.
+
+    With M = N = K no row length is wrong. With M = N + 1, x and y of the grid are alike; M and N are not.
+    """
+    m, _, k = whole.problem.shape.extents
+    edge = max(whole.problem.shape.extents)
+    if are_square_only([whole.variant]) or edge > LARGEST_TILE:
+        return None
+    for equal, shape in ("M == N, N == K", Shape(edge, edge, edge)), ("M == N + 1", Shape(m, m - 1, k)):
+        method = whole.variant.method
+        required = (*method.requires, *map(parse, split_at_commas(equal)))
+        variant = dataclasses.replace(whole.variant, method=dataclasses.replace(method, requires=required))
+        case = _planned_at(dataclasses.replace(whole, variant=variant), shape)
+        if case is None:
+            continue
+        try:
+            first = None if is_right(case) else _of_launch(case, _launch_changes) or _of_text(case)
+            second = first and (_of_launch(whole, _launch_changes, first) or _of_text(whole, first=first))
+        finally:
+            case.problem.release()
+        if second:
+            return second
+    return None
 
 
 def _of_several_edges(case: Case, edge: int, known: ProvenCause | None = None) -> ProvenCause | None:

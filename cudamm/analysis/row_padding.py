@@ -73,6 +73,17 @@ def row_padding(
             if not (keeps_vectors and _is_merged(sites[site]))
         )
 
+    def wavefronts(further_bytes: int) -> float:
+        """Return the wavefronts of all accesses; nvcc merges loads only if rows begin at whole vectors."""
+        count = 0.0
+        for site, at in sites.items():
+            if _is_merged(at) and (row_bytes + further_bytes) % VECTOR_BYTES == 0:
+                count += at.wide_wavefronts if further_bytes == 0 else at.wide_ideal_wavefronts
+            elif requests[site]:
+                fewest = sum(len(_in_groups(offsets, at)) for offsets in requests[site])
+                count += at.requests * (fewest + surplus_of(site, further_bytes)) / len(requests[site])
+        return count
+
     def lessens(further_bytes: int) -> bool:
         before, after = (surplus_of(access.site, further) for further in (0, further_bytes))
         return before > 0 and before >= LEAST_GAIN * after
@@ -87,7 +98,7 @@ def row_padding(
         and _fits(access.array, shape, without, observation)
     ):
         lengths.append(without)
-    tried = {n: surplus(n) for n in lengths if lessens(n)}
+    tried = {n: surplus(n) for n in lengths if lessens(n) and wavefronts(n) < wavefronts(0)}
     best = min(tried, key=lambda n: (tried[n], n), default=0)
     if not best or surplus(0) < LEAST_GAIN * tried[best]:
         return None

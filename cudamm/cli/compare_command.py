@@ -155,8 +155,9 @@ def compare_command(
         session.add_tables(lambda console, found: tables.render(console, *found))
         for comparison in session.results:
             verified = [comparison.verified_shape.extents] if comparison.verified_shape else []
-            right = [kernel.variant for kernel in (comparison.old, comparison.new) if not kernel.is_wrong]
-            session.add_remarks(not_verified(right, verified))
+            both = (comparison.old, comparison.new)
+            counted = [kernel.variant for kernel in both if not kernel.is_wrong and kernel.traced]
+            session.add_remarks(not_verified(counted, verified))
             rows = [row.record() for row in comparison.rows]
             session.write(rows, **comparison.head(), conclusion=tables.conclusion(comparison))
         return session.exit_status(all(comparison.all_well for comparison in session.results))

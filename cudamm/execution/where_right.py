@@ -24,8 +24,8 @@ _LARGEST_STEP = 256
 _LEAST_STEP = 32
 """A number of which the extents of the first shape are multiples, even if the tile is smaller."""
 
-_FACTORS = (2, 3, 1)
-"""Number of these steps in the extents of the first shape. All three differ, and the product is small."""
+_FACTORS = ((2, 3, 1), (1, 3, 2), (1, 2, 3), (3, 2, 1), (2, 1, 3), (3, 1, 2))
+"""Numbers of steps in the extents of the first shape: the first of these with which all extents differ."""
 
 _MOST_S = 30.0
 """Time after which the search for one kernel's condition ends without a result, in seconds."""
@@ -77,6 +77,12 @@ class RightSizes:
                 extents[axis] = step * factor
         return Shape(*extents)
 
+    def shape_of_several_steps(self) -> Shape:
+        """Return a small shape in which no extents are equal that need not be."""
+        shapes = [self.shape(factors) for factors in _FACTORS]
+        differing = (s for s in shapes if len({s.extents[g[0]] for g in self.groups}) == len(self.groups))
+        return next(differing, shapes[0])
+
     def __str__(self) -> str:
         """Return "right where M and N are multiples of 32 (the program has 64 x 64 x 8, which is …)"."""
         size = " x ".join(map(str, self.program_size or ()))
@@ -104,7 +110,12 @@ class RightSizes:
         return conditions
 
 
-def where_right(executor: LocalExecutor, case: Case, known: Mapping[Shape, bool]) -> RightSizes | None:
+def where_right(
+    executor: LocalExecutor,
+    case: Case,
+    known: Mapping[Shape, bool],
+    is_right: Callable[[Shape], bool] | None = None,
+) -> RightSizes | None:
     """Return the sizes at which a kernel is right; None if no such condition was found and confirmed.
 
     The condition is the weakest that the runs confirm: the kernel is right at the smallest such size and at
@@ -114,12 +125,13 @@ def where_right(executor: LocalExecutor, case: Case, known: Mapping[Shape, bool]
         executor: runs the kernel at further sizes.
         case: the kernel at a size at which it is wrong.
         known: shapes at which it was run, and whether it was right.
+        is_right: runs the kernel at a shape; None compares its product with the reference alone.
 
     Raises:
         DeviceLostError: the device cannot be used any more.
     """
     try:
-        found = _Search(executor, case, known).found()
+        found = _Search(executor, case, known, is_right).found()
     except HangError:  # each further run could take as long
         found = None
     own = case.variant.method.program_size
@@ -146,8 +158,15 @@ def without_faults(right: RightSizes, has_fault: Callable[[Shape], bool]) -> Rig
 class _Search:
     """The search for the condition of one kernel."""
 
-    def __init__(self, executor: LocalExecutor, case: Case, known: Mapping[Shape, bool]) -> None:
+    def __init__(
+        self,
+        executor: LocalExecutor,
+        case: Case,
+        known: Mapping[Shape, bool],
+        is_right: Callable[[Shape], bool] | None,
+    ) -> None:
         self._executor, self._case = executor, case
+        self._run = is_right or self._has_right_product
         self._given, self._known = known, dict(known)
         self._is_square = are_square_only([case.variant])
         tile = tile_of(case.variant)
@@ -186,13 +205,13 @@ class _Search:
         return RightSizes(groups, tuple(math.lcm(tile, _LEAST_STEP) for tile in tiles))
 
     def _is_right_at(self, sizes: RightSizes) -> bool:
-        return self._is_right(sizes.shape(_FACTORS))
+        return self._is_right(sizes.shape_of_several_steps())
 
     def _smallest_step(self, base: RightSizes, place: int) -> int:
         """Return the smallest step by which a group may grow so that the kernel stays right."""
 
         def is_right(step: int) -> bool:
-            extents = list(base.shape(_FACTORS).extents)
+            extents = list(base.shape_of_several_steps().extents)
             for axis in base.groups[place]:
                 extents[axis] += step
             return self._is_right(Shape(*extents))
@@ -214,7 +233,7 @@ class _Search:
         if not all(is_right for shape, is_right in self._given.items() if right.holds(shape)):
             return False
         further = [right.shape(factors) for factors in ((1, 1, 1), (3, 2, 5), (1, 4, 2))]
-        grown = zip(base.shape(_FACTORS).extents, right.shape((1, 1, 1)).extents, strict=True)
+        grown = zip(base.shape_of_several_steps().extents, right.shape((1, 1, 1)).extents, strict=True)
         return all(map(self._is_right, (*further, Shape(*map(sum, grown)))))
 
     def _is_right(self, shape: Shape) -> bool:
@@ -222,11 +241,13 @@ class _Search:
         if shape not in self._known:
             if time.monotonic() > self._ends or shape.work > 2 * AFFORDABLE_WORK:
                 return False
-            try:
-                verdict = self._executor.verify(case_at(self._case, shape), thorough=True)
-                self._known[shape] = verdict.correct is True
-            except (DeviceLostError, HangError):
-                raise
-            except (KernelError, UsageError):
-                self._known[shape] = False
+            self._known[shape] = self._run(shape)
         return self._known[shape]
+
+    def _has_right_product(self, shape: Shape) -> bool:
+        try:
+            return self._executor.verify(case_at(self._case, shape), thorough=True).correct is True
+        except (DeviceLostError, HangError):
+            raise
+        except (KernelError, UsageError):
+            return False

@@ -92,9 +92,9 @@ def scale_of(alpha: float | None, beta: float | None) -> tuple[float, float] | N
 
 
 def _as_in_program(variant: Variant, problem: Problem, shapes: Sequence[Shape]) -> Problem:
-    """Return a problem with the program's α and β if its shape is the one of several that is taken for them.
+    """Return a problem with the program's α and β if its shape is the one that is taken for them.
 
-    It is the smallest whose extents are multiples of 16, or of the largest power of 2.
+    Of several, it is the smallest whose extents are multiples of 16, or of the largest power of 2.
     """
     from cudamm.kernels.problem import Scale
 
@@ -104,7 +104,7 @@ def _as_in_program(variant: Variant, problem: Problem, shapes: Sequence[Shape]) 
 
     own = variant.method.program_scale or UNSCALED
     is_possible = not problem.element.is_integer or all(number.is_integer() for number in own)
-    is_for_own = len(shapes) > 1 and problem.shape == max(shapes, key=suitability) and is_possible
+    is_for_own = problem.shape == max(shapes, key=suitability) and is_possible
     if own == UNSCALED or not is_for_own:
         return problem  # itself: variants share its inputs and its reference
     return dataclasses.replace(problem, scale=Scale(*own))

@@ -138,8 +138,12 @@ def named_gpu(text: str) -> NamedGpu:
 
 
 def nearest_gpu(text: str) -> str:
-    """Return `did you mean rtx2080ti? ` for a name that is near that of a GPU; else nothing."""
-    names = [gpu.name for gpu in NAMED_GPUS]
+    """Return `did you mean rtx2080ti? ` for a name that is near that of a GPU; else nothing.
+
+    Another number of four digits is another GPU: GTX 1660 Ti is no name of a GTX 1080 Ti.
+    """
+    number = sorted("".join(re.findall(r"\d{4}", text)))
+    names = [gpu.name for gpu in NAMED_GPUS if number in ([], sorted(re.sub(r"\D", "", gpu.name)))]
     close = difflib.get_close_matches(_key(text), names, n=1, cutoff=0.7)
     return f"did you mean {close[0]}? " if close else ""
 

@@ -1487,10 +1487,13 @@ class _Changes:
             update, start = loop.child_by_field_name("update"), loop.child_by_field_name("initializer")
             for declared in all_of(start, "init_declarator") if start else ():
                 value = declared.child_by_field_name("value")
-                if value is not None and value.type == "number_literal" and text_of(value) != "0":
+                names_in = set(re.findall(r"\w+", text_of(value)))
+                is_of_index = not names_in.isdisjoint({"blockIdx", "threadIdx", *self._varying})
+                is_late = value is not None and value.type == "number_literal" and text_of(value) != "0"
+                if value is not None and (is_late or is_of_index):
                     site = Site(value, declared, "", "start")
                     mistake = f"the loop begins at {text_of(value)}"
-                    yield self._change(site, "0", mistake, 2)
+                    yield self._change(site, "0", mistake, 2 if is_late else 3)
                     number = int(text_of(value)) if text_of(value).isdigit() else 0
                     for other in (2 * number, number // 2) if number > 1 else ():
                         yield self._change(site, str(other), mistake, 2)
@@ -1958,6 +1961,12 @@ class _Changes:
             f"add {more} to the condition of line {file_and_line_of(node)[1]}"
             for node, more in lacking.items()
         ]
+        if len(lacking) > 1:
+            first = next(iter(lacking))
+            yield KernelChange(
+                "loads do not check their own rows and columns", " and ".join(added), "",
+                *file_and_line_of(first), tuple(at_loads), 2, True,
+            )  # fmt: skip
         for guards in unguarded_stores(stores, self._sites, self._sizes):
             shown = [f"if ({guard}) {' '.join(text_of(store).split())}" for store, guard in guards.items()]
             # As an expression, which many changes can share a program with. The other one loads nothing.

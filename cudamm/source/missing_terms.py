@@ -127,8 +127,14 @@ def unguarded_stores(
 def unguarded_loads(
     loads: Collection[Site], sites: Collection[Site], sizes: Collection[str]
 ) -> dict[Node, str]:
-    """Return what the condition of each load lacks: `col + 1 < n` for `col < n ? B[k * n + col + 1] : 0`."""
+    """Return what the condition of each load lacks: `col + 1 < n` for `col < n ? B[k * n + col + 1] : 0`.
+
+    The index does not say which size the number of rows is: another condition that checks the row does.
+    """
     lacking: dict[Node, str] = {}
+    conditions = [site.node for site in sites if site.kind == "condition"]
+    pairs = [[text_of(node.child_by_field_name(side)) for side in ("left", "right")] for node in conditions]
+    ends = {left: right for left, right in pairs if right in sizes}
     for site in loads:
         found = row_and_column(site, sizes)
         choice = next((node for node in ancestors(site.whole) if node.type == "conditional_expression"), None)
@@ -139,6 +145,8 @@ def unguarded_loads(
         checked = {text_of(left) for _, left in _conditions_around(site, sites)}
         if row in checked and column not in checked:
             lacking[condition] = f"{column} < {length}"
+        elif column in checked and row not in checked and row in ends:
+            lacking[condition] = f"{row} < {ends[row]}"
     return lacking
 
 
@@ -155,9 +163,8 @@ def missing_bounds(site: Site, sites: Collection[Site], sizes: Collection[str]) 
     if row in bounds and column not in bounds:
         yield bounds[row], f"{column} < {length}"
     elif column in bounds and row not in bounds:
-        for size in sizes:
-            if size != length:
-                yield bounds[column], f"{row} < {size}"
+        for size in [size for size in sizes if size != length] or [length]:
+            yield bounds[column], f"{row} < {size}"
 
 
 def also_in_conditions(change: KernelChange, site: Site, sites: Collection[Site]) -> Iterator[KernelChange]:

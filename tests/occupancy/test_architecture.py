@@ -117,6 +117,8 @@ def test_an_architecture_is_found_by_the_name_of_its_gpu(text: str, name: str) -
         ("tesla", ""),
         ("H300", "did you mean h[12]00. "),
         ("rtx2080super", "did you mean rtx2080. "),
+        ("GTX 1660 Ti", ""),
+        ("rtx3009", "did you mean rtx3090. "),
     ],
 )
 def test_gpus_outside_the_table_are_refused_with_those_in_it(text: str, near: str) -> None:

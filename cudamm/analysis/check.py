@@ -41,7 +41,13 @@ from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, is_right, prove
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import BEFORE_SET, IN_OWN_TYPE, endless_loop, hidden_mistakes, with_overrun
 from cudamm.analysis.surplus_blocks import surplus_blocks
-from cudamm.analysis.trace import as_compiled, lines_as_compiled, may_be_wide, with_counts_of_grid
+from cudamm.analysis.trace import (
+    as_compiled,
+    lines_as_compiled,
+    may_be_wide,
+    with_counts_of_grid,
+    with_stores_selected,
+)
 from cudamm.benchmark.verify import hangs_too, verified_in_time
 from cudamm.compile.compile_all import compile_each
 from cudamm.compile.host_compiler import STATIC_SHARED_BYTES, compile_for_host
@@ -928,13 +934,15 @@ def _advice(checks: Sequence[_SizeCheck], arch: str | None, timeout_s: float) ->
     case, observation = check.case, check.observation
     if case is None or case.launch is None or observation is None:
         return ()
-    watched_blocks, launch = observation, case.launch
-    if 0 < len(observation.blocks) < launch.blocks:  # a third of them may be at an edge of the grid
-        try:
+    watched_blocks, launch, program = observation, case.launch, case.program
+    try:
+        if arch is not None and (selected := with_stores_selected(case, lambda *_: None)) is not case:
+            case, observation = selected, _observed(selected, launch, timeout_s)
+        if 0 < len(observation.blocks) < launch.blocks:  # a third of them may be at an edge of the grid
             observation = with_counts_of_grid(observation, case, launch, timeout_s)
-        except (KernelError, NoDeviceError):
-            return ()
-    advice = advice_of(observation, case.program, launch, check.size)
+    except (KernelError, NoDeviceError):
+        return ()
+    advice = advice_of(observation, program, launch, check.size)
     if any(mistake.kind == "bank-conflict" for mistake in advice) and any(
         map(may_be_wide, observation.accesses)
     ):
@@ -945,7 +953,7 @@ def _advice(checks: Sequence[_SizeCheck], arch: str | None, timeout_s: float) ->
                 for access in as_compiled(observation.accesses, lines)
             )
             observation = dataclasses.replace(observation, accesses=compiled)
-            advice = advice_of(observation, case.program, launch, check.size)
+            advice = advice_of(observation, program, launch, check.size)
     surplus = surplus_blocks(case, launch, watched_blocks, check.size, timeout_s)
     return merged([*advice, *([surplus] if surplus else [])])
 
@@ -1011,10 +1019,7 @@ def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> Right
     found = where_right(executor, wrong[0], known)
     if found is None:  # the product may be right everywhere, with accesses beyond the edges
         found = where_right(executor, wrong[0], known, lambda shape: not has_fault(shape))
-    # The further runs were not watched: one of the watched sizes has to be right too.
-    if found is None or not any(is_right for shape, is_right in known.items() if found.holds(shape)):
-        return None
-    return without_faults(found, has_fault)
+    return found and without_faults(found, has_fault)
 
 
 def _explain_by_requirement(checks: Sequence[_SizeCheck], right: RightSizes) -> None:

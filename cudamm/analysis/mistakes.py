@@ -344,15 +344,15 @@ def _conflicts(conflicts: list[Mistake]) -> Mistake:
     for conflict in conflicts:
         lines_of.setdefault(_ways_in(conflict.message), set()).add(conflict.line)
     same = _ways_in(first.message)
-    also = ""
+    also: list[str] = []
     for ways, in_lines in lines_of.items():
         lines = sorted(in_lines - {first.line} if ways == same else in_lines)
         shown = ", ".join(map(str, lines[:MOST_LINES])) + (", …" if len(lines) > MOST_LINES else "")
         one = "" if ways == same else f"{ways} one "
-        also += f" (and {one}in line{'s' * (len(lines) > 1)} {shown})" if lines else ""
+        also += [f"{one}in line{'s' * (len(lines) > 1)} {shown}"] if lines else []
     return dataclasses.replace(
         first,
-        message=first.message + also,
+        message=first.message + (f" (and {', and '.join(also)})" if also else ""),
         cure=next((c.cure for c in conflicts if _OF_ROWS in c.cure), first.cure),
         count=sum(conflict.count for conflict in conflicts),
     )

@@ -535,7 +535,7 @@ def trace(cases: Cases, settings: Settings, fmad: bool, progress: Progress) -> I
     of_baseline = [(baseline, _in_memory(problem)) for problem in problems]
     naive = plan_all(executor, of_baseline, fmad, verified=False, each_may_fail=True)
     if settings.arch is not None:
-        planned = _with_selected_stores(planned, progress)
+        planned = [with_stores_selected(case, progress) for case in planned]
     compiled = _compiled([case for case in (*planned, *naive) if case.launch], progress)
     check_user_kernels([(case.program, compiled[case.program]) for case in planned if case.launch])
     done, total = 0, len(planned)
@@ -596,17 +596,14 @@ def _in_memory(problem: Problem) -> Problem:
     return problem if of_memory == problem.element else dataclasses.replace(problem, element=of_memory)
 
 
-def _with_selected_stores(cases: Sequence[Case], progress: Progress) -> list[Case]:
-    """Return cases whose programs store once where both branches of an `if` do, as those of nvcc."""
-    selected = []
-    for case in cases:
-        text = with_selected_stores(case.program.text)
-        if case.launch is not None and text != case.program.text:
-            changed = dataclasses.replace(case, program=dataclasses.replace(case.program, text=text))
-            compiled = _compiled([changed], progress)[changed.program]
-            case = case if isinstance(compiled, KernelError) else changed
-        selected.append(case)
-    return selected
+def with_stores_selected(case: Case, progress: Progress) -> Case:
+    """Return a case whose program stores once where both branches of an `if` do, as that of nvcc."""
+    text = with_selected_stores(case.program.text)
+    if case.launch is None or text == case.program.text:
+        return case
+    changed = dataclasses.replace(case, program=dataclasses.replace(case.program, text=text))
+    compiled = _compiled([changed], progress)[changed.program]
+    return case if isinstance(compiled, KernelError) else changed
 
 
 def _compiled(cases: Sequence[Case], progress: Progress) -> dict[Program, Executable | KernelError]:

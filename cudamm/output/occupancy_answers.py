@@ -44,8 +44,8 @@ def _step(result: OccupancyResult, step: Step) -> str:
             if step.params.keys() <= {"BLOCK_SIZE", "TILE_SIZE"}:
                 return f"{chosen}, with {blocks}, would give {gain}"
             return (
-                f"-D {chosen}, with {blocks}, would give {gain}; the kernel may rely on its own number: "
-                f"verify it with -D {chosen} first"
+                f"-D {chosen}, with {blocks}, would give {gain}; if the file has another number, the kernel "
+                f"may rely on it: verify it with -D {chosen} first"
             )
         if step.block:
             shape = " x ".join(map(str, step.block))

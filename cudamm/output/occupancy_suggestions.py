@@ -64,7 +64,8 @@ def print_suggestions(console: Console, results: Sequence[OccupancyResult]) -> N
 
 
 def _take(result: OccupancyResult, results: Sequence[OccupancyResult]) -> str:
-    return names_of(result, results) or f"{result.threads_per_block} threads"
+    threads = f"{result.threads_per_block} threads"
+    return names_of(result, results) or (f"the launch's {threads}" if result.method else threads)
 
 
 def suggestion_line(result: OccupancyResult) -> str:

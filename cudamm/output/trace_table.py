@@ -217,7 +217,7 @@ def _of_intensity(result: TraceResult) -> str:
         with_stores = significant(result.intensity_with_stores)
         parts.append(f"{significant(result.intensity)} op/B loaded ({with_stores} with stores)")
     if result.sector_intensity is not None:
-        parts.append(f"{significant(result.sector_intensity)} op/B moved in sectors")
+        parts.append(f"{significant(result.sector_intensity)} op/B moved in sectors, with stores")
     of_bytes, of_sectors = result.bytes_against_naive, result.sectors_against_naive
     if of_bytes is not None and of_sectors is not None:
         parts.append(

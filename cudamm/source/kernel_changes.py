@@ -1487,8 +1487,8 @@ class _Changes:
             update, start = loop.child_by_field_name("update"), loop.child_by_field_name("initializer")
             for declared in all_of(start, "init_declarator") if start else ():
                 value = declared.child_by_field_name("value")
-                names_in = set(re.findall(r"\w+", text_of(value)))
-                is_of_index = not names_in.isdisjoint({"blockIdx", "threadIdx", *self._varying})
+                names_of_start = {*re.findall(r"\w+", text_of(value))}
+                is_of_index = bool(names_of_start & {"blockIdx", "threadIdx", *self._varying})
                 is_late = value is not None and value.type == "number_literal" and text_of(value) != "0"
                 if value is not None and (is_late or is_of_index):
                     site = Site(value, declared, "", "start")
@@ -1524,6 +1524,10 @@ class _Changes:
                 yield from self._tiles_of_elements(loop, step)
             if step is not None and sign_of(update) == "+=" and text_of(step) in self._tiles:
                 yield self._change(Site(step, update, "", "step"), "1", "the loop has a wrong step", 2)
+            if step is not None and step.type == "binary_expression":  # `i += ROWS` for `i += TILE / ROWS`
+                for name in dict.fromkeys(map(text_of, all_of(step, "identifier"))):
+                    mistake = f"the loop has the wrong step, {text_of(step)}"
+                    yield self._change(Site(step, update, "", "step"), name, mistake, 0)
             if step is not None and re.fullmatch(r"[2-9]|\d\d+", text_of(step)):
                 for number in (int(text_of(step)) // 2, int(text_of(step)) * 2):
                     site = Site(step, update, "", "step")

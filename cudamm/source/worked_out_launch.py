@@ -54,6 +54,7 @@ from cudamm.source.launch_roles import NUMBER, LaunchRoles, NoProduct, UnknownLa
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
 from cudamm.source.parsed_source import (
     all_of,
+    ancestors,
     declared_name,
     device_variables,
     is_inside,
@@ -689,7 +690,32 @@ class _Launch:
 
     def _further(self) -> Iterator[str]:
         """Yield what else the program does, as in `WorkedOutLaunch.left_out`."""
-        yield from (*self._offsets(), *self._other_kernels(), *self._other_numbers())
+        yield from (*self._offsets(), *self._missing_copies(), *self._other_kernels(), *self._other_numbers())
+
+    def _missing_copies(self) -> Iterator[str]:
+        """Yield which matrices the launching function allocates and never copies, if it copies another.
+
+        A matrix that it does anything else with, such as to pass it to another function, may be copied there.
+        """
+        usual = {"", "cudaMalloc", "cudaFree", "cudaMemset", self.statement.kernel}
+        lacking: dict[str, str] = {}
+        is_any_copied = False
+        for parameter, argument in self._passed_matrices():
+            pointer, uses = first_name(argument), set[str]()
+            for name in all_of(self.function.node, "identifier"):
+                around = ancestors(name) if text_of(name) == pointer else ()
+                call = next(
+                    (node for node in around if node.type in ("call_expression", "declaration")), None
+                )
+                if call is not None:
+                    uses.add(text_of(call.child_by_field_name("function")))
+            is_copied = "cudaMemcpy" in uses
+            is_any_copied |= is_copied
+            if not is_copied and "cudaMalloc" in uses and uses <= usual:
+                lacking[self.found.letters[parameter]] = pointer
+        for letter, pointer in lacking.items() if is_any_copied else ():
+            where = f"{pointer} back" if letter == "C" else f"anything to {pointer}"
+            yield f"the copy of {letter}: the program has none, as no call copies {where}"
 
     def _other_numbers(self) -> Iterator[str]:
         """Yield that a loop of a Python program compiles the text with other numbers too."""

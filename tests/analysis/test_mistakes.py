@@ -455,5 +455,5 @@ def test_lines_with_another_conflict_are_listed_with_its_own_number(make_program
     ]  # fmt: skip
     (conflict,) = merged(advice(make_program, *at_lines))
     assert conflict.message.endswith(
-        "a 32-way bank conflict (and in line 13) (and an 8-way one in lines 12, 14)"
+        "a 32-way bank conflict (and in line 13, and an 8-way one in lines 12, 14)"
     )

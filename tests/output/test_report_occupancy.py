@@ -311,8 +311,8 @@ LIMIT = (
         (Step(11, 44, 44 / 48, threads_per_block=128),
          "blocks of 128 threads (now 256) would give 91.7% occupancy (now 83.3%)"),
         (Step(6, 48, 1.0, threads_per_block=64, params={"EDGE": 8}),
-         "-D EDGE=8, with blocks of 64 threads (now 256), would give 100% occupancy (now 83.3%); the kernel "
-         "may rely on its own number: verify it with -D EDGE=8 first"),
+         "-D EDGE=8, with blocks of 64 threads (now 256), would give 100% occupancy (now 83.3%); if the file "
+         "has another number, the kernel may rely on it: verify it with -D EDGE=8 first"),
     ],
 )  # fmt: skip
 def test_a_step_is_described_in_a_sentence(step: Step, line: str) -> None:

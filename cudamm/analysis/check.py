@@ -783,19 +783,31 @@ def _remaining(executor: LocalExecutor, case: Case, cause: ProvenCause, timeout_
     """Return the mistakes of a case that are still there when its proven mistake is undone.
 
     A change may be incomplete, such as in one of two stores to a tile: its own faults are none of the kernel.
+    With the sizes in another order, another size may have to be a multiple.
     """
     assert case.launch is not None  # noqa: S101 - the case was launched before
     if not (cause.has_change and cause.fits(case.launch)):
         return []
     try:
         changed = cause.applied(case)
-        verdict = executor.verify(changed, thorough=True)
         assert changed.launch is not None  # noqa: S101 - the same
+        if changed.launch.arguments != case.launch.arguments and not _are_all_multiples(case):
+            return []
+        verdict = executor.verify(changed, thorough=True)
         return _observed_mistakes(changed, changed.launch, verdict, timeout_s)[1]
     except KernelError as error:
         return [
             Mistake("crash", str(error), file=case.variant.method.path.name, sizes=(str(case.problem.shape),))
         ]
+
+
+def _are_all_multiples(case: Case) -> bool:
+    """Return whether M, N and K are multiples of each number of which one of them has to be a multiple."""
+    required = [multiple for each in case.variant.method.requires if (multiple := each.multiple)]
+    names = case.variant.names(case.problem.element, *case.problem.shape.extents)
+    steps = [step.whole(names) for _, step in required]
+    assert case.launch is not None  # noqa: S101 - the case was launched
+    return not any(extent % step for step in steps for extent in case.launch.shape.extents)
 
 
 def _with_effect(mistakes: Sequence[Mistake]) -> list[Mistake]:

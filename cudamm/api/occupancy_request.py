@@ -22,7 +22,7 @@ from cudamm.kernels.chosen_cases import (
 from cudamm.kernels.launch_plan import limits_of
 from cudamm.kernels.launchable_cases import launchable_cases
 from cudamm.kernels.selection import Selection
-from cudamm.kernels.usual_sizes import own_size_or
+from cudamm.kernels.usual_sizes import differing_sizes, own_size_or
 from cudamm.kernels.variant import MOST_CASES, Variant, check_count
 from cudamm.occupancy.block_size import BLOCK_SIZE, best_block_sizes, best_of_numbers
 from cudamm.occupancy.configurations import Numbers, occupancy_of_numbers
@@ -149,6 +149,7 @@ def occupancy_request(
     swept = dataclasses.replace(selection, swept=(BLOCK_SIZE,) if sweep_block_size else ())
     why_refused = "have no occupancy: name a method that runs on a GPU"
     variants = kernels_of(swept.variants(), swept.is_named, why_refused, "compute the occupancy of")
+    differing = [] if sizes else differing_sizes(variants, SIZE)
     sizes = sizes or [own_size_or(variants, SIZE)]
     chosen, left_out = cases_of_supported_types(variants, swept.is_named, sizes, dtypes, seed=0)
     names_of_archs = [architecture.name for architecture in architectures]
@@ -157,7 +158,7 @@ def occupancy_request(
         all_limits = [limits_of(architecture) for architecture in architectures]
         chosen, cannot_launch = launchable_cases(chosen, swept.is_named, all_limits)
         remarks += cannot_launch
-    remarks += [
+    remarks += differing + [
         f"{method.name} computes its grid from the number of multiprocessors: the blocks in the "
         "grid are counted for each GPU, not for the assumed number"
         for method in dict.fromkeys(variant.method for variant, _ in chosen)

@@ -8,7 +8,7 @@ from cudamm.api.defaults import SIZE
 from cudamm.devices.find_device import host
 from cudamm.kernels.chosen_cases import Cases, cases_of_supported_types, kernels_of
 from cudamm.kernels.method import Method
-from cudamm.kernels.usual_sizes import own_size_or
+from cudamm.kernels.usual_sizes import differing_sizes, own_size_or
 from cudamm.kernels.variant import Variant
 from cudamm.tuning.fitted_cases import fitted
 from cudamm.tuning.place import on_host
@@ -36,7 +36,8 @@ def traceable_cases(
     """
     why_refused = "have no warps to trace; name a method that runs on a GPU"
     kernels = kernels_of(variants, is_named, why_refused, "trace")
+    differing = [] if sizes else differing_sizes(kernels, SIZE)
     sizes = sizes or [own_size_or(kernels, SIZE)]
     chosen, left_out = cases_of_supported_types(kernels, is_named, sizes, dtypes, seed)
     fitting, remarks = fitted(chosen, is_named, host().lacks, on_host(host(), arch))
-    return fitting, left_out, remarks
+    return fitting, left_out, [*differing, *remarks]

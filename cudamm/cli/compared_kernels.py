@@ -52,7 +52,10 @@ def compared_kernels(
             f"{old} multiplies matrices of {types[0]} and {new} of {types[1]}: compare takes two kernels of "
             "one element type"
         )
-    chosen, _, _ = traceable_cases(variants, lambda method: True, sizes, dtypes or common[:1], seed, arch)
+    chosen, _, remarks = traceable_cases(
+        variants, lambda method: True, sizes, dtypes or common[:1], seed, arch
+    )
+    print_remarks(remarks, quiet)
     (old_variant, problem), (new_variant, _) = chosen
     shown = zip(short_names(old, new), (old_variant, new_variant), strict=True)
     return [(name, _named(variant, name)) for name, variant in shown], problem

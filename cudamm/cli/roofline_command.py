@@ -172,7 +172,7 @@ def roofline_command(
     from cudamm.execution.worker_executor import WorkerExecutor
     from cudamm.kernels.chosen_cases import kernels_of
     from cudamm.kernels.launchable_cases import launchable_cases
-    from cudamm.kernels.usual_sizes import not_verified, own_size_or
+    from cudamm.kernels.usual_sizes import differing_sizes, not_verified, own_size_or
     from cudamm.tuning.fitted_cases import fitted, fitted_to
     from cudamm.tuning.place import of_architecture
 
@@ -185,12 +185,13 @@ def roofline_command(
         raise UsageError("--arch all: a roofline belongs to one GPU; name one architecture, such as sm_86")
     why_refused = "do not run on the GPU and have no roofline: name a method that runs on a GPU"
     variants = kernels_of(selection.variants(), selection.is_named, why_refused)
+    differing = [] if sizes else differing_sizes(variants, DEFAULT_SIZE)
     sizes = sizes or (own_size_or(variants, DEFAULT_SIZE),)
     chosen = asked_cases(variants, selection.is_named, sizes, dtypes, seed, quiet=outputs.quiet)
     if sheet.is_given and device_spec in ("auto", "cpu"):
         chosen, remarks = fitted(chosen, selection.is_named, sheet.lacks, of_architecture(sheet.architecture))
         chosen, cannot_launch = launchable_cases(chosen, selection.is_named, [sheet.limits])
-        remarks += [*cannot_launch, *not_verified(variant for variant, _ in chosen)]
+        remarks += [*differing, *cannot_launch, *not_verified(variant for variant, _ in chosen)]
         measures_nothing = "no rates are measured: times on the CPU device are not those of a GPU"
         note = measures_nothing if device_spec == "cpu" else ""
         info = dataclasses.replace(sheet.device, note=note)
@@ -208,7 +209,7 @@ def roofline_command(
     with WorkerExecutor(device_spec, timeout_s) as worker:
         chosen, remarks = fitted_to(opened(worker, outputs), chosen, selection.is_named)
         all_roofs = sheet.roofs if sheet.is_given else roofline.roofs_of(worker, theoretical)
-        remarks = [*remarks, *all_roofs.remarks_on(chosen)]
+        remarks = [*differing, *remarks, *all_roofs.remarks_on(chosen)]
         roofs = all_roofs.of(chosen)
 
         def measured(report_progress: ReportProgress) -> Iterator[RooflineResult]:

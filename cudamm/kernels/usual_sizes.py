@@ -169,6 +169,19 @@ def own_size_or(variants: Iterable[Variant], default: str) -> str:
     return default if own is None else "x".join(map(str, own))
 
 
+def differing_sizes(variants: Iterable[Variant], used: str) -> list[str]:
+    """Return a remark if the user's programs have several sizes, so that the figures are for none of them.
+
+    Args:
+        used: the size that is used, as M, N or M x N x K.
+    """
+    users = [variant.method for variant in variants if not variant.method.builtin]
+    sizes = {method.program_size for method in users if method.program_size}
+    if len(sizes) < 2:
+        return []
+    return [f"The programs have different sizes, and the figures are for {used}: -n names another size."]
+
+
 def not_verified(variants: Iterable[Variant], verified: Collection[tuple[int, ...]] = ()) -> list[str]:
     """Return a remark on each user's kernel whose figures are shown although its product may be wrong.
 

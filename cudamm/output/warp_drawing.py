@@ -28,8 +28,9 @@ _UNTOUCHED, _GAP = "·", "…"
 
 _LEGEND = (
     "A cell is an element of the matrix. It shows the lanes of the warp that access the element, and the "
-    "time period as an exponent and a colour. 0-15: lanes 0 to 15; 0+: lane 0 and others; ·: no access. "
-    "Period p of an access is the p-th time that the warp executes it."
+    "time period as an exponent and a colour. 0-15: lanes 0 to 15; 0+: lane 0 and others; ¹⁺: period 1 and "
+    "later ones; ·: no access. Period p of an access is the p-th time that the warp executes it. Each access "
+    "is drawn as the source has it, also if the table counts several as one that nvcc merges."
 )
 _CUT_SHORT = "Only the first requests of the warp are drawn; choose a smaller -n to draw all of them."
 _IN_BANKS = (

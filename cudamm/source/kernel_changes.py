@@ -1438,6 +1438,8 @@ class _Changes:
             whole = f"({begun[1]} + {right} - 1) / {right}" if begun and sign_of(node) == "/" else ""
             if whole and re.sub(r"\s", "", whole) != re.sub(r"\s", "", text_of(node)):
                 mistake = "the quotient is not rounded up for each remainder"
+                if "+" not in left:
+                    mistake = f"{ENDS_TOO_EARLY} {left} / {right} is less than the number of tiles"
                 change = self._change(site, replaced(site.node, {node: whole}), mistake, 1)
                 yield dataclasses.replace(change, is_condition=True)
         if site.kind == "condition" and site.node.parent and site.node.parent.type == "for_statement":

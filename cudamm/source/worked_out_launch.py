@@ -432,6 +432,48 @@ def _kernel_named(file: SourceFile, name: str) -> Function | None:
     return None
 
 
+@dataclass(frozen=True)
+class _SizedCall:
+    """A call that allocates or copies a matrix.
+
+    Attributes:
+        given: the number of bytes, as the program computes it.
+        share: how much of the matrix these bytes are, at the size at which they are the least; 0: not known.
+        what: what is wrong, in words, if it is wrong.
+    """
+
+    node: Node
+    letter: str
+    pointer: str
+    verb: str
+    given: str
+    share: Fraction
+    what: str
+    cure: str
+
+
+def _short_calls(calls: Sequence[_SizedCall]) -> list[_SizedCall]:
+    """Return the calls that certainly have too few bytes, or copy too many.
+
+    Else the launch may have the sizes in a wrong order. It has not if the other matrices have bytes of their
+    own, or if all matrices are allocated so. In any order, no number of bytes is that of three matrices.
+    """
+    whole = {call for call in calls if call.share == 1}
+    allocated = {call.letter for call in whole if call.verb == "allocates"}
+    short = [
+        call
+        for call in calls
+        if 0 < call.share < 1 or (call.share > 1 and call.verb == "copies" and call.letter in allocated)
+    ]
+    others = [call for call in calls if call not in whole]
+    of_other = {call.letter for call in others}
+    is_one_matrix = len(of_other) == 1 and len({call.letter for call in whole} - of_other) == 2
+    is_one_number = {"A", "B", "C"} == {call.letter for call in calls} and len({c.given for c in calls}) == 1
+    if is_one_matrix or is_one_number or len(allocated) == 3 or (len(others) == 1 and len(whole) > 1):
+        return short
+    return []
+
+
 class _Launch:
     """One launch, while it is worked out."""
 
@@ -1048,11 +1090,10 @@ class _Launch:
     def _memory_mistake(self) -> str:
         """Return which cudaMalloc or cudaMemcpy certainly gets too few bytes for a matrix, with the cure.
 
-        If a call has the bytes of another matrix, that may be right, and the launch wrong. So it is a mistake
-        only if all other calls have those of their own.
+        If a call has the bytes of another matrix, that may be right, and the launch wrong: `_short_calls` has
+        those of which it is certain.
         """
-        short: list[tuple[Node, str]] = []
-        whole: list[tuple[str, str]] = []
+        calls: list[_SizedCall] = []
         is_chosen = any(is_chosen_by_user(self.file, self.function, size) for size in self.found.roles)
         has_one_size = self._program_size() is not None and not (is_chosen or self._sizes_of_ways[1:])
         for parameter, letter in self.found.letters.items():
@@ -1111,19 +1152,18 @@ class _Launch:
                 if passed is not size:
                     continue
                 share = min(shares[-1:] if has_one_size else shares, default=Fraction(0))
-                if share == 1:
-                    whole.append((letter, verb))
-                else:
-                    given = text_of(self.function.values.get(text_of(size), size))
-                    is_share_known = has_one_size or len({*shares}) == 1
-                    much = f"{100 * float(share):.3g}% of" if is_share_known else f"{given} bytes of"
-                    why = f"{here} {much} {pointer}, which has {rows} x {columns} elements; {whole_bytes}"
-                    is_beyond = share > 1 and (letter, "allocates") in whole and verb == "copies"
-                    short.append((call, why if 0 < share < 1 or is_beyond else ""))
-        if len(short) != 1 or len(whole) < 2:
+                given = text_of(self.function.values.get(text_of(size), size))
+                is_share_known = has_one_size or len({*shares}) == 1
+                much = f"{100 * float(share):.3g}% of" if is_share_known else f"{given} bytes of"
+                what = f"{here} {much} {pointer}, which has {rows} x {columns} elements"
+                calls.append(_SizedCall(call, letter, pointer, verb, given, share, what, whole_bytes))
+        short = _short_calls(calls)
+        if not short:
             return ""
-        self.sized_by, mistake = short[0]
-        return mistake
+        self.sized_by = short[0].node
+        others = list(dict.fromkeys(call.pointer for call in short if call.pointer != short[0].pointer))
+        also = f" (the same holds for {_listed(others)})" if others else ""
+        return f"{short[0].what}{also}; {short[0].cure}"
 
     def _counts_elements(self, name: str) -> bool:
         """Return whether the program multiplies a variable by `sizeof`: it is no number of bytes."""

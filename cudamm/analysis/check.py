@@ -514,7 +514,7 @@ def _look_for_cause(
             check.errors = [
                 dataclasses.replace(m, cure=cure) if is_outside_of_matrix(m) else m for m in check.errors
             ]
-        elif cause is not None and (shown := _shown_at(cause, case)):
+        elif cause is not None and (shown := _shown_at(executor, cause, check, case, timeout_s)):
             is_cause_known = check.errors[:1] == explained
             beside = (m for m in check.errors if m.kind == "out-of-bounds" and m.array == cause.array)
             of_kind = (m for m in check.errors if m.kind == kind)
@@ -581,16 +581,17 @@ def _harmless_at_whole_k(
         return []
 
 
-def _shown_at(cause: ProvenCause, case: Case) -> list[ProvenCause]:
+def _shown_at(
+    executor: LocalExecutor, cause: ProvenCause, check: _SizeCheck, case: Case, timeout_s: float
+) -> list[ProvenCause]:
     """Return the mistakes of a cause that do harm at the size of a case."""
     shown = [each for each in cause.all if case.launch is None or each.shows_at(case.launch)]
     if len(shown) == 2 and cause.first is not None and cause.first.has_change:
-        try:
-            return shown[:1] if is_right(cause.first.applied(case)) else shown
-        except KernelError:
-            return shown
-        finally:
-            case.problem.release()
+        rest = _remaining(executor, case, cause.first, timeout_s)
+        if not rest and case.launch is not None and cause.first.fits(case.launch):
+            return shown[:1]
+        if len(rest) == len(check.errors) and not _without(rest, check.errors):  # mended, it changes nothing
+            return shown[1:]
     return shown
 
 
@@ -1029,9 +1030,11 @@ def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> Right
             return True
 
     found = where_right(executor, wrong[0], known)
-    if found is None:  # the product may be right everywhere, with accesses beyond the edges
-        found = where_right(executor, wrong[0], known, lambda shape: not has_fault(shape))
-    return found and without_faults(found, has_fault)
+    if found is not None and not found.is_only_own and not has_fault(found.shape((1, 1, 1))):
+        return found
+    # The product may be right at more sizes than those without an access beyond the edges.
+    watched = where_right(executor, wrong[0], known, lambda shape: not has_fault(shape))
+    return watched or (found and without_faults(found, has_fault))
 
 
 def _explain_by_requirement(checks: Sequence[_SizeCheck], right: RightSizes) -> None:

@@ -376,7 +376,7 @@ def _of_several_edges(case: Case, edge: int, known: ProvenCause | None = None) -
         try:
             last = found if found is not None and found.has_change else known  # another is inferred
             mended = ragged if last is None else last.applied(ragged)
-            if is_right(mended):
+            if is_right(mended) and _has_no_fault(mended):
                 continue
             cause = _of_edge(ragged, mended, edge, found)
         except KernelError:
@@ -1518,13 +1518,14 @@ def _without_last_tile(ragged: Case, edge: int, *, is_known: bool = False) -> Pr
 
 
 def _is_right_at_whole_k(ragged: Case, edge: int) -> bool:
-    """Return whether a product is right with K rounded up to a multiple of a number."""
+    """Return whether a product is right, without a fault, with K rounded up to a multiple of a number."""
     m, n, k = ragged.problem.shape.extents
     whole = _planned_at(ragged, Shape(m, n, -(-k // edge) * edge))
     if whole is None or whole.launch is None:
         return False
     try:
-        return whole.launch.shape == whole.problem.shape and is_right(whole)
+        is_as_asked = whole.launch.shape == whole.problem.shape
+        return is_as_asked and is_right(whole) and _has_no_fault(whole)
     finally:
         whole.problem.release()
 

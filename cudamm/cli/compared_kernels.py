@@ -39,7 +39,10 @@ def compared_kernels(
 
     old, new = names
     if old == new:
-        raise UsageError(f"both kernels are {old}: name two, or two values of a parameter, as in {old},BM=64")
+        raise UsageError(
+            f"both kernels are {old}: name two, or two values of a parameter, as in {old},BM=64, or two "
+            f"functions of a file, as in {old},entry=NAME"
+        )
     if len(sizes) > 1 or len(dtypes) > 1:
         raise UsageError("compare takes two kernels on one problem: name one size and one --dtype")
     variants = pair(selection, (old, new), "compare")

@@ -134,7 +134,8 @@ class Selection:
         """Return the user's own kernels, each with a name that no other method has."""
         empty = [name for name, text in self.kernel_fields.items() if not text.strip()]
         if empty:
-            raise UsageError(f"--{empty[0]} is empty")
+            kept = "; --save-launch writes the launch to a file, from which conditions can be removed"
+            raise UsageError(f"--{empty[0]} is empty" + kept * (empty[0] == "requires"))
         taken = {*ladder.names(), BEST.name, *BEST.aliases}
         kernels: list[Method] = []
         for method in dict.fromkeys(m for kernel in self.kernels for m in self._kernels_in(kernel)):
@@ -234,6 +235,8 @@ class Selection:
 
     def _define(self, text: str) -> tuple[str, str]:
         name, equals, values = text.partition("=")
+        if not values and any(name in kernels_in(self._source(kernel)[0]) for kernel in self.kernels):
+            raise UsageError(f"{name} is a kernel of the file: entry={name}, or --entry {name}, chooses it")
         if not values and name.isidentifier() and name.isascii():
             names = self._settable()
             near = [name] if name in names else near_names(name, names)

@@ -468,10 +468,15 @@ def _short_calls(calls: Sequence[_SizedCall]) -> list[_SizedCall]:
     others = [call for call in calls if call not in whole]
     of_other = {call.letter for call in others}
     is_one_matrix = len(of_other) == 1 and len({call.letter for call in whole} - of_other) == 2
-    is_one_number = {"A", "B", "C"} == {call.letter for call in calls} and len({c.given for c in calls}) == 1
-    if is_one_matrix or is_one_number or len(allocated) == 3 or (len(others) == 1 and len(whole) > 1):
+    given = {call.given for call in calls}
+    is_one_number = len(given) == 1 and {call.letter for call in calls} == {"A", "B", "C"}
+    is_one_number = is_one_number and not given.pop().isdigit()  # such as 4, in a program that shows a launch
+    if len(others) == 1 and len(whole) > 1:
         return short
-    return []
+    # Members, such as `C.width`, are sizes of the matrix itself, which may be the ones that are wrong.
+    has_members = any(re.search(r"\.|->", call.given) for call in calls)
+    is_certain = is_one_matrix or is_one_number or len(allocated) == 3
+    return short if is_certain and not has_members else []
 
 
 class _Launch:
@@ -1111,7 +1116,9 @@ class _Launch:
                 if handle := self._size_of_handle(size):
                     self.sized_by = call
                     return f"{here} {handle}; {whole_bytes}"
-                shares = self._shares_of(letter, passed, of_element)
+                passed_here = passed is size
+                size = self._value_at(size)
+                shares = self._shares_of(letter, size if passed_here else passed, of_element)
                 own = dict(zip(ROLES, self._program_size() or (0, 0, 0), strict=True))
                 elements = math.prod(own[role] for role in DIMENSIONS[letter])
                 number = elements * of_element * (shares[-1] if shares else 0)
@@ -1123,7 +1130,7 @@ class _Launch:
                     )
                 if verb == "allocates" and {*shares} == {Fraction(1, of_element)} and of_element > 1:
                     value = self.function.values.get(text_of(size))
-                    if passed is size and value is not None and not self._counts_elements(text_of(size)):
+                    if passed_here and value is not None and not self._counts_elements(text_of(size)):
                         self.sized_by = value
                         shown = (
                             f"({text_of(value)})" if re.search(r"[-+]", text_of(value)) else text_of(value)
@@ -1149,7 +1156,7 @@ class _Launch:
                         f"{here} {100 * float(of_other):.3g}% of {pointer}, with {by_type[0]} for elements "
                         f"of type {self._written(c_type)}; {whole_bytes}"
                     )
-                if passed is not size:
+                if not passed_here:
                     continue
                 share = min(shares[-1:] if has_one_size else shares, default=Fraction(0))
                 given = text_of(self.function.values.get(text_of(size), size))
@@ -1354,6 +1361,20 @@ class _Launch:
                 in_names = parsed_expression(renamed(written, passed))
                 if size.parent and size.parent.parent and in_names is not None:
                     yield size.parent.parent, "allocates", size, in_names
+
+    def _value_at(self, size: Node) -> Node:
+        """Return the value that a variable has where it is used, if it gets several; else the node itself.
+
+        As in `size = A.width * A.height * sizeof(float); …; size = B.width * B.height * sizeof(float);`.
+        """
+        found: list[Node] = []
+        for node in all_of(self.function.node, "init_declarator", "assignment_expression"):
+            name = node.child_by_field_name("declarator") or node.child_by_field_name("left")
+            value = node.child_by_field_name("value") or node.child_by_field_name("right")
+            if value is not None and text_of(name) == text_of(size):
+                found.append(value)
+        before = [value for value in found if value.start_byte < size.start_byte]
+        return before[-1] if len(found) > 1 and before else size
 
     def _shares_of(self, letter: str, size: Node | None, bytes_of_element: int) -> list[Fraction]:
         """Return how much of a matrix a number of bytes is, at several sizes; an empty list if not known."""

@@ -173,7 +173,7 @@ def differing_sizes(variants: Iterable[Variant], used: str) -> list[str]:
     """Return a remark if the user's programs have several sizes, so that the figures are for none of them.
 
     Args:
-        used: the size that is used, as M, N or M x N x K.
+        used: the size that is used, such as 1024.
     """
     users = [variant.method for variant in variants if not variant.method.builtin]
     sizes = {method.program_size for method in users if method.program_size}

@@ -456,7 +456,7 @@ def _short_calls(calls: Sequence[_SizedCall]) -> list[_SizedCall]:
     """Return the calls that certainly have too few bytes, or copy too many.
 
     Else the launch may have the sizes in a wrong order. It has not if the other matrices have bytes of their
-    own, or if all matrices are allocated so. In any order, no number of bytes is that of three matrices.
+    own, or if all three are allocated so. And no order of the sizes makes one number of bytes fit all three.
     """
     whole = {call for call in calls if call.share == 1}
     allocated = {call.letter for call in whole if call.verb == "allocates"}
@@ -1116,9 +1116,9 @@ class _Launch:
                 if handle := self._size_of_handle(size):
                     self.sized_by = call
                     return f"{here} {handle}; {whole_bytes}"
-                passed_here = passed is size
+                is_own_size = passed is size  # not one of a function that is called
                 size = self._value_at(size)
-                shares = self._shares_of(letter, size if passed_here else passed, of_element)
+                shares = self._shares_of(letter, size if is_own_size else passed, of_element)
                 own = dict(zip(ROLES, self._program_size() or (0, 0, 0), strict=True))
                 elements = math.prod(own[role] for role in DIMENSIONS[letter])
                 number = elements * of_element * (shares[-1] if shares else 0)
@@ -1130,7 +1130,7 @@ class _Launch:
                     )
                 if verb == "allocates" and {*shares} == {Fraction(1, of_element)} and of_element > 1:
                     value = self.function.values.get(text_of(size))
-                    if passed_here and value is not None and not self._counts_elements(text_of(size)):
+                    if is_own_size and value is not None and not self._counts_elements(text_of(size)):
                         self.sized_by = value
                         shown = (
                             f"({text_of(value)})" if re.search(r"[-+]", text_of(value)) else text_of(value)
@@ -1156,7 +1156,7 @@ class _Launch:
                         f"{here} {100 * float(of_other):.3g}% of {pointer}, with {by_type[0]} for elements "
                         f"of type {self._written(c_type)}; {whole_bytes}"
                     )
-                if not passed_here:
+                if not is_own_size:
                     continue
                 share = min(shares[-1:] if has_one_size else shares, default=Fraction(0))
                 given = text_of(self.function.values.get(text_of(size), size))

@@ -43,7 +43,9 @@ from cudamm.analysis.second_look import BEFORE_SET, IN_OWN_TYPE, endless_loop, h
 from cudamm.analysis.surplus_blocks import surplus_blocks
 from cudamm.analysis.trace import (
     as_compiled,
+    joined_lines,
     lines_as_compiled,
+    may_be_joined,
     may_be_wide,
     with_counts_of_grid,
     with_stores_selected,
@@ -956,13 +958,22 @@ def _advice(checks: Sequence[_SizeCheck], arch: str | None, timeout_s: float) ->
     except (KernelError, NoDeviceError):
         return ()
     advice = advice_of(observation, program, launch, check.size)
-    if any(mistake.kind == "bank-conflict" for mistake in advice) and any(
-        map(may_be_wide, observation.accesses)
-    ):
+    may_be_merged = any(map(may_be_wide, observation.accesses)) or may_be_joined(observation.accesses)
+    if any(mistake.kind == "bank-conflict" for mistake in advice) and may_be_merged:
         lines = lines_as_compiled(case, arch)
         if not isinstance(lines, str):
+            joined = joined_lines(observation.accesses, lines, "store")
+            # What stores nvcc makes of them, and with which conflicts, is not known.
+            stored = {a.array for a in observation.accesses if a.op == "store" and a.line in joined}
             compiled = tuple(
-                dataclasses.replace(access, wide_wavefronts=0, wide_ideal_wavefronts=0)
+                dataclasses.replace(
+                    access,
+                    wide_wavefronts=0,
+                    wide_ideal_wavefronts=0,
+                    wavefronts=access.ideal_wavefronts
+                    if (access.space, access.op) == ("shared", "store") and access.array in stored
+                    else access.wavefronts,
+                )
                 for access in as_compiled(observation.accesses, lines)
             )
             observation = dataclasses.replace(observation, accesses=compiled)

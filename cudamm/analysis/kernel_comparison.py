@@ -334,10 +334,14 @@ def _shared_rows(old: ComparedKernel, new: ComparedKernel) -> Iterator[ComparedF
 
     counts = _counted(old, new, wavefronts)
     traced = [kernel.figures.traced for kernel in (old, new)]
-    is_known = not any(of and of.why_as_written.startswith((ACROSS_LINES, IN_PART)) for of in traced)
+    reasons = [of.why_as_written for of in traced if of]
+    is_known = not any(ACROSS_LINES in reason or reason.startswith(IN_PART) for reason in reasons)
     # A kernel that uses no shared memory is not better for that.
     yield ComparedFigure(section, "wavefronts", *counts, "less" if all(counts) and is_known else "")
-    yield ComparedFigure(section, "wavefronts due to bank conflicts", *_counted(old, new, conflicts), "less")
+    of_conflicts = _counted(old, new, conflicts)
+    yield ComparedFigure(
+        section, "wavefronts due to bank conflicts", *of_conflicts, "less" if is_known else ""
+    )
 
 
 def _resource_rows(old: ComparedKernel, new: ComparedKernel) -> Iterator[ComparedFigure]:

@@ -1473,8 +1473,9 @@ def _sizes_in_file(case: Case) -> list[str]:
     source, shape = case.program, case.problem.shape
     larger = Shape(shape.m + LARGEST_TILE, shape.n + LARGEST_TILE, shape.k + LARGEST_TILE)
     other = program(case.variant, case.problem.element, case.fmad, larger)
-    constants = [name for name, _ in {*_DEFINED.findall(source.text)} - {*_DEFINED.findall(other.text)}]
-    return [*constants, *map(str, {*fixed_extents(case.variant).values()})]
+    own = {*_DEFINED.findall(source.text)} - {*_DEFINED.findall(other.text)}
+    constants = sorted(name for name, _ in own)
+    return [*constants, *map(str, sorted({*fixed_extents(case.variant).values()}))]
 
 
 def _without_last_tile(ragged: Case, edge: int, *, is_known: bool = False) -> ProvenCause | None:

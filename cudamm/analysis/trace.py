@@ -691,7 +691,7 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
     wide_lines: frozenset[int] | None = None
     merged_bytes: tuple[int, ...] = ()
     why_as_written = ""
-    if any(map(may_be_wide, accesses)) or any(map(may_be_unrolled, accesses)) or _may_be_joined(accesses):
+    if any(map(may_be_wide, accesses)) or any(map(may_be_unrolled, accesses)) or may_be_joined(accesses):
         lines = lines_as_compiled(case, settings.arch)
         if isinstance(lines, str):
             why_as_written = lines
@@ -703,12 +703,14 @@ def _observed(result: TraceResult, case: Case, launch: Launch, settings: Setting
             ]
             wide_lines = frozenset(access.line for access, _ in merged)
             sizes = {access.wide_bytes for access, merging in merged if merging == "wide"}
-            joined = _joined_lines(accesses, lines)
+            of_loads, of_stores = (joined_lines(accesses, lines, op) for op in ("load", "store"))
+            joined = sorted({*of_loads, *of_stores})
             floats = (access for access, _ in merged if access.size_bytes == 4 and access.line not in joined)
             sizes |= {8 for access in floats if access.line in _pair_lines(lines, access)}
             merged_bytes = tuple(sorted(sizes))
             if joined:
-                why_as_written = f"{ACROSS_LINES} {', '.join(map(str, joined))}"
+                what = " and ".join(["loads"] * bool(of_loads) + ["stores"] * bool(of_stores))
+                why_as_written = f"nvcc merges {what} {ACROSS_LINES} {', '.join(map(str, joined))}"
             elif in_part := sorted({a.line for a, merging in merged if _is_in_part(a, merging)}):
                 why_as_written = f"{IN_PART} {', '.join(map(str, in_part))}"
             accesses = as_compiled(accesses, lines)
@@ -899,8 +901,8 @@ def may_be_wide(access: Access) -> bool:
 MOST_UNMERGED = 1.5
 """Requests over the fewest up to which an access counts as merged: the ends of rows may remain."""
 
-ACROSS_LINES = "nvcc merges loads of several places into wider ones in line"
-"""Beginning of the reason why some accesses are counted as written."""
+ACROSS_LINES = "of several places into wider ones in line"
+"""A part of the reason why some accesses are counted as written."""
 
 
 IN_PART = "nvcc merges in part the loads in line"
@@ -919,33 +921,35 @@ def _is_in_part(access: Access, merging: Merging) -> bool:
     return access.op == "load" and not all_pairs and merged > MOST_UNMERGED * fewest
 
 
-def _may_be_joined(accesses: Iterable[Access]) -> bool:
-    """Return whether several places of the source load from one shared array, as if unrolled by hand."""
-    loads = (a for a in accesses if a.space == "shared" and a.op == "load" and a.size_bytes < 16)
-    return any(count > 1 for count in Counter(access.array for access in loads).values())
+def may_be_joined(accesses: Iterable[Access]) -> bool:
+    """Return whether several places of the source load, or store, elements of one shared array."""
+    found = (a for a in accesses if a.space == "shared" and a.op != "atomic" and a.size_bytes < 16)
+    return any(count > 1 for count in Counter((access.array, access.op) for access in found).values())
 
 
-def _joined_lines(accesses: Sequence[Access], lines: Lines) -> list[int]:
-    """Return the lines with wide loads in the machine code that none of their own accesses explains.
+def joined_lines(accesses: Sequence[Access], lines: Lines, op: Literal["load", "store"]) -> list[int]:
+    """Return the lines with wide accesses in the machine code that none of their own accesses explains.
 
-    An access of 16 bytes explains no load of 8 bytes if the line has another load, of an array that several
-    places load from.
+    An access of 16 bytes explains none of 8 bytes if the line has another access, of an array that several
+    places access.
     """
-    loads = [
+    wide = lines.wide_loads if op == "load" else lines.wide_stores
+    pairs = lines.pair_loads if op == "load" else lines.pair_stores
+    of_op = [
         (access, merging if may_be_wide(access) else "")
         for access, merging in zip(accesses, _merging(accesses, lines), strict=True)
-        if access.space == "shared" and access.op == "load"
+        if access.space == "shared" and access.op == op
     ]
-    places = Counter(access.array for access, _ in loads)
-    explained = {access.line for access, merging in loads if merging or access.size_bytes >= 8}
+    places = Counter(access.array for access, _ in of_op)
+    explained = {access.line for access, merging in of_op if merging or access.size_bytes >= 8}
     of_pairs = {
         access.line
-        for access, merging in loads
+        for access, merging in of_op
         if merging == "pair" or access.size_bytes == 8 or (merging and access.wide_bytes == 8)
     }
-    single = {a.line for a, merging in loads if not merging and a.size_bytes < 8 and places[a.array] > 1}
-    joined = (lines.wide_loads | lines.pair_loads) - explained | (lines.pair_loads & single) - of_pairs
-    return sorted({access.line for access, _ in loads} & joined)
+    single = {a.line for a, merging in of_op if not merging and a.size_bytes < 8 and places[a.array] > 1}
+    joined = (wide | pairs) - explained | (pairs & single) - of_pairs
+    return sorted({access.line for access, _ in of_op} & joined)
 
 
 def may_be_unrolled(access: Access) -> bool:

@@ -187,7 +187,7 @@ def _remarks(result: TraceResult) -> Iterator[str]:
     if result.repeated_lines:
         lines = ", ".join(map(str, sorted(result.repeated_lines)))
         yield f"an element that is read again in line {lines} comes from a register, and is counted once"
-    if result.why_as_written.startswith(ACROSS_LINES):
+    if ACROSS_LINES in result.why_as_written:
         yield (
             f"{result.why_as_written}; these are counted one by one, and a GPU makes fewer requests, perhaps "
             "with fewer wavefronts"

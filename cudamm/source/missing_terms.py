@@ -103,9 +103,10 @@ def unguarded_stores(
 ) -> Iterator[dict[Node, str]]:
     """Yield a guard for each store to a matrix that lacks a check of its own row, or of its own column.
 
-    `row + i < M && col + j < N` for `C[(row + i) * N + col + j] = sum[i][j]`. The index does not say which
-    size the number of rows is: there are guards for each.
+    `row + i < M && col + j < N` for `C[(row + i) * N + col + j] = sum[i][j]`. If no other condition checks
+    the row, the size that is the number of rows is not known: there are guards for each.
     """
+    ends = _ends_of(sites, sizes)
     unguarded: dict[Node, tuple[str, str, str]] = {}
     for site in stores:
         found, statement = row_and_column(site, sizes), site.whole.parent
@@ -116,12 +117,20 @@ def unguarded_stores(
         if not {*found[:2]} <= checked:
             unguarded[statement] = found
     lengths = {length for _, _, length in unguarded.values()}
-    for size in sizes if len(lengths) == 1 else ():
-        if size not in lengths:
-            yield {
-                statement: f"{row} < {size} && {column} < {length}"
-                for statement, (row, column, length) in unguarded.items()
-            }
+    known = {ends.get(row, "") for row, _, _ in unguarded.values()}
+    tried = sorted(known if len(known) == 1 and "" not in known else {*sizes} - lengths)
+    for size in tried if len(lengths) == 1 else ():
+        yield {
+            statement: f"{row} < {size} && {column} < {length}"
+            for statement, (row, column, length) in unguarded.items()
+        }
+
+
+def _ends_of(sites: Collection[Site], sizes: Collection[str]) -> dict[str, str]:
+    """Return the size with which a condition of the kernel compares a text: `M` for `row`."""
+    conditions = [site.node for site in sites if site.kind == "condition"]
+    pairs = [[text_of(node.child_by_field_name(side)) for side in ("left", "right")] for node in conditions]
+    return {left: right for left, right in pairs if right in sizes}
 
 
 def unguarded_loads(
@@ -132,9 +141,7 @@ def unguarded_loads(
     The index does not say which size the number of rows is: another condition that checks the row does.
     """
     lacking: dict[Node, str] = {}
-    conditions = [site.node for site in sites if site.kind == "condition"]
-    pairs = [[text_of(node.child_by_field_name(side)) for side in ("left", "right")] for node in conditions]
-    ends = {left: right for left, right in pairs if right in sizes}
+    ends = _ends_of(sites, sizes)
     for site in loads:
         found = row_and_column(site, sizes)
         choice = next((node for node in ancestors(site.whole) if node.type == "conditional_expression"), None)
@@ -163,7 +170,8 @@ def missing_bounds(site: Site, sites: Collection[Site], sizes: Collection[str]) 
     if row in bounds and column not in bounds:
         yield bounds[row], f"{column} < {length}"
     elif column in bounds and row not in bounds:
-        for size in [size for size in sizes if size != length] or [length]:
+        of_rows = _ends_of(sites, sizes).get(row)
+        for size in [of_rows] if of_rows else sorted({*sizes} - {length}) or [length]:
             yield bounds[column], f"{row} < {size}"
 
 

@@ -452,11 +452,14 @@ class _SizedCall:
     cure: str
 
 
-def _short_calls(calls: Sequence[_SizedCall]) -> list[_SizedCall]:
+def _short_calls(calls: Sequence[_SizedCall], *, is_cpp: bool) -> list[_SizedCall]:
     """Return the calls that certainly have too few bytes, or copy too many.
 
     Else the launch may have the sizes in a wrong order. It has not if the other matrices have bytes of their
     own, or if all three are allocated so. And no order of the sizes makes one number of bytes fit all three.
+
+    Args:
+        is_cpp: whether it is a C++ program; the types of a Python program's arrays need not be known.
     """
     whole = {call for call in calls if call.share == 1}
     allocated = {call.letter for call in whole if call.verb == "allocates"}
@@ -476,7 +479,7 @@ def _short_calls(calls: Sequence[_SizedCall]) -> list[_SizedCall]:
     # Members, such as `C.width`, are sizes of the matrix itself, which may be the ones that are wrong.
     has_members = any(re.search(r"\.|->", call.given) for call in calls)
     is_certain = is_one_matrix or is_one_number or len(allocated) == 3
-    return short if is_certain and not has_members else []
+    return short if is_cpp and is_certain and not has_members else []
 
 
 class _Launch:
@@ -1164,7 +1167,7 @@ class _Launch:
                 much = f"{100 * float(share):.3g}% of" if is_share_known else f"{given} bytes of"
                 what = f"{here} {much} {pointer}, which has {rows} x {columns} elements"
                 calls.append(_SizedCall(call, letter, pointer, verb, given, share, what, whole_bytes))
-        short = _short_calls(calls)
+        short = _short_calls(calls, is_cpp=passed_by(self.function) is None)
         if not short:
             return ""
         self.sized_by = short[0].node

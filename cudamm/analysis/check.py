@@ -60,6 +60,7 @@ from cudamm.devices.observation import Fault, Observation
 from cudamm.devices.observe import TIMEOUT_S, Watch, observe, overrun_of_variable
 from cudamm.errors import HangError, KernelError, NoDeviceError, RequirementError, UnfinishedError, UsageError
 from cudamm.execution.case import ORDER_MATTERS, Case, Verdict
+from cudamm.execution.judge import UNSET_LOCAL
 from cudamm.execution.prepare import Progress, case_at, check_user_kernels, plan_all
 from cudamm.execution.usual_causes import FEW_BLOCKS
 from cudamm.execution.where_right import RightSizes, where_right, without_faults
@@ -438,7 +439,9 @@ def _observed_mistakes(
     """
     observation = _observed(case, launch, timeout_s)
     mistakes = errors_of(observation, verdict, case.program, launch, str(case.problem.shape))
-    if mistakes and all(mistake.kind in ("wrong-result", "crash") for mistake in mistakes):
+    is_unset = UNSET_LOCAL in verdict.reason
+    races = [mistake for mistake in mistakes if mistake.kind == "race" and is_unset]
+    if mistakes and all(m in races or m.kind in ("wrong-result", "crash") for m in mistakes):
         hidden = hidden_mistakes(
             case,
             launch,
@@ -451,7 +454,7 @@ def _observed_mistakes(
             mistake.kind in ("out-of-bounds", "uninitialised") or mistake.cure == IN_OWN_TYPE
             for mistake in hidden
         )
-        mistakes = hidden if follows else [*hidden, *mistakes]
+        mistakes = [*hidden, *(races if follows else mistakes)]
     elif not observation.ended:
         mistakes = with_overrun(mistakes, case, launch, lambda: _overrun(case, launch, timeout_s))
     return observation, mistakes
@@ -617,10 +620,11 @@ def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:
         races = [mistake for mistake in check.errors if mistake.barrier]
         if len(races) == len(check.errors) and any(cured):
             continue
-        cured.append(_are_all_barriers(case, races, timeout_s)[0])
+        unset = [mistake for mistake in check.errors if BEFORE_SET in mistake.message]
+        cured.append(_are_all_barriers(case, races, timeout_s, is_wrong_anyway=bool(unset))[0])
         case.problem.release()
         if cured[-1]:
-            check.errors, check.is_explained = races, False
+            check.errors, check.is_explained = [*unset, *races], False
             if not at_more_steps:
                 seen, at_more_steps = races, _barriers_of_more_steps(case, races, timeout_s)
     of_barriers = [check for check, _ in lacking if all(m.barrier for m in check.errors)]
@@ -722,9 +726,12 @@ def _observed_with(case: Case, text: str, timeout_s: float) -> tuple[Case, list[
 
 
 def _are_all_barriers(
-    case: Case, races: Sequence[Mistake], timeout_s: float
+    case: Case, races: Sequence[Mistake], timeout_s: float, *, is_wrong_anyway: bool = False
 ) -> tuple[bool | None, list[Mistake]]:
     """Return whether barriers are all that a case lacks, and the races that show once those seen are mended.
+
+    Args:
+        is_wrong_anyway: the product is wrong for another reason too: barriers only have to end the races.
 
     Returns:
         None in place of True or False if it is not known where to put the barriers.
@@ -733,14 +740,15 @@ def _are_all_barriers(
     if case.problem.scale != UNSCALED or any(m.warp_barrier or m.file != name for m in races):
         return None, []
     try:
-        found = _with_all_of(case, races, timeout_s, is_innermost=False)
-        return found if found[0] else _with_all_of(case, races, timeout_s, is_innermost=True)
+        with_all = functools.partial(_with_all_of, case, races, timeout_s, is_wrong_anyway=is_wrong_anyway)
+        found = with_all(is_innermost=False)
+        return found if found[0] else with_all(is_innermost=True)
     except KernelError:
         return None, []
 
 
 def _with_all_of(
-    case: Case, races: Sequence[Mistake], timeout_s: float, *, is_innermost: bool
+    case: Case, races: Sequence[Mistake], timeout_s: float, *, is_innermost: bool, is_wrong_anyway: bool
 ) -> tuple[bool | None, list[Mistake]]:
     """Return as `_are_all_barriers`. A barrier may show that another one is missing too.
 
@@ -764,7 +772,7 @@ def _with_all_of(
             return None, []
         changed, found = tried
         if not found:
-            return is_right(changed), hidden
+            return is_wrong_anyway or is_right(changed), hidden
         races = [mistake for mistake in found if mistake.barrier]
     return False, []
 

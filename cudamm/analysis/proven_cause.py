@@ -55,6 +55,7 @@ from cudamm.source.kernel_changes import (
     axes_of_threads,
     changes_of_clamped_loads,
     changes_of_extents,
+    changes_of_guards,
     changes_of_macros,
     changes_of_missing_returns,
     changes_of_numbers,
@@ -196,6 +197,14 @@ class ProvenCause:
         """Return whether the mistake may do harm: x and y of a grid of 2 x 2 blocks are alike."""
         return not self.mistake.startswith(GRID_SWAPPED) or launch.grid[0] != launch.grid[1]
 
+    def belongs_to(self, text: str) -> bool:
+        """Return whether a program's text is the changed one from the change on: macros before may differ."""
+        if self.change is None:
+            return True
+        change, changed_text = self.change
+        begin = min(start for start, _, _ in change.edits)
+        return text.encode().endswith(changed_text.encode()[begin:])
+
     def fits(self, launch: Launch) -> bool:
         """Return whether a launch can have the change."""
         return not any(extent % self.multiple for extent in dataclasses.astuple(launch.shape)[:2])
@@ -320,7 +329,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
         rests = changes_of_unrolled_loops(source.text, source.entry, sizes)
         clamped = changes_of_clamped_loads(source.text, source.entry, sizes)
         results = changes_of_missing_returns(source.text, source.entry)
-        cause = cause or _of_declarations(ragged, itertools.chain(results, rests, clamped))
+        guards = changes_of_guards(source.text, source.entry, sizes)
+        cause = cause or _of_declarations(ragged, itertools.chain(results, guards, rests, clamped))
         cause = cause or _without_last_tile(ragged, edge) or _without_any_check(ragged)
         cause = cause or _of_text(ragged) or _of_several_edges(case, edge)
         return cause, None if cause is None and _is_right_for_vectors(case, edge) else edge
@@ -822,7 +832,8 @@ def _more_shared_memory(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     (file, line), variable, number = case.variant.method.launched_at, "", 0
     if line and not file:
         variable, number = shared_bytes_of_launch(case.variant.method.source, line)
-    place = f" ({variable} in line {number})" if variable else ""
+    place = f" ({variable} in line {number})" if number else ""
+    how += f"; {variable} itself stays, as the kernel takes it too" if variable and not number else ""
 
     def enlarged(given: Launch) -> Launch:
         return dataclasses.replace(given, shared_bytes=times * given.shared_bytes or used)
@@ -1629,19 +1640,18 @@ def _no_multiples(case: Case) -> Shape:
 
 
 def _has_launch(case: Case, shape: Shape) -> bool:
-    """Return whether the same program can be launched at another shape."""
+    """Return whether a case can be launched at another shape."""
     planned = _planned_at(case, shape)
-    return (
-        planned is not None
-        and planned.launch is not None
-        and (planned.launch.shape == shape and planned.program == case.program)
-    )
+    return planned is not None and planned.launch is not None and planned.launch.shape == shape
 
 
 def _is_right_at(cause: ProvenCause, case: Case, shape: Shape) -> bool:
     """Return whether the changed kernel is right and has no fault at a shape; True if it is not for that."""
     planned = _planned_at(case, shape) if _has_launch(case, shape) else None
     if planned is None:
+        return True
+    text = planned.program.text
+    if text != case.program.text and not all(known.belongs_to(text) for known in cause.all):
         return True
     try:
         changed = cause.applied(planned)

@@ -209,7 +209,7 @@ def not_verified(variants: Iterable[Variant], verified: Collection[tuple[int, ..
             remarks.append(f"{file} was verified at {at} only: cudamm verify {file} tries {others}.")
         else:
             remarks.append(
-                f"{file} was not verified: cudamm verify {file} reports whether its product is right."
+                f"{file} was not verified here: cudamm verify {file} reports whether its product is right."
             )
     return list(dict.fromkeys(remarks))
 

@@ -18,9 +18,12 @@ from cudamm.output.number_format import parameters, variant
 from cudamm.output.results_view import VERIFIED, inputs_of, troubles
 from cudamm.output.variant_table import Parameters, shown_parameters
 
+_PADDED = "(✓)"
+
 _MARKS = {
     "✓": "every element is within its error bound",
     "✓=": "every bit equals the reference",
+    _PADDED: "so with matrices padded with zeros to the multiples that the kernel requires",
     "✗": "wrong or failed",
     "-": "skipped",
 }
@@ -61,7 +64,10 @@ def render(console: Console, device: DeviceInfo, results: Sequence[Result]) -> N
             where = result.right_where.removeprefix("right ")
             console.print(f"{escape(name + dtype)} is [bold green]right[/] {escape(where)}", soft_wrap=True)
     print_troubles(console, troubles(ordered))
-    marks = {_mark(result) for result in results}
+    shown = {_mark(result) for result in results}
+    marks = {mark.strip("()") for mark in shown} | (
+        {_PADDED} if any("(" in mark for mark in shown) else set()
+    )
     legend = (f"{mark} {meaning}" for mark, meaning in _MARKS.items() if mark in marks)
     console.print("   ".join(legend), style="dim")
     if any(result.status == "ok" for result in results):
@@ -73,7 +79,9 @@ def _counted(results: Sequence[Result]) -> str:
     """Return how many results are right, and whether that is a success."""
     right = sum(r.status == "ok" for r in results)
     skipped = sum(r.status == "skipped" for r in results)
-    text = f"{right} of {len(results)} results are right."
+    padded = sum(r.status == "ok" and r.padded for r in results)
+    with_padding = f", {'all' if padded == right else padded} with padded matrices" if padded else ""
+    text = f"{right} of {len(results)} results are right{with_padding}."
     if skipped:
         text += f" {skipped} {'was' if skipped == 1 else 'were'} skipped."
     if right == len(results):
@@ -124,7 +132,8 @@ def _mark(result: Result) -> str:
         return "-"
     if result.status == "failed":
         return "✗"
-    return f"{VERIFIED}=" if result.verdict.bit_equal else VERIFIED
+    mark = f"{VERIFIED}=" if result.verdict.bit_equal else VERIFIED
+    return f"({mark})" if result.padded else mark
 
 
 def _styled_mark(result: Result) -> str:

@@ -91,7 +91,8 @@ def shared_bytes_of_launch(source: str, line: int) -> tuple[str, int]:
         line: the line of the launch.
 
     Returns:
-        An empty name and 0 if the launch has no such variable, or if its value is not known.
+        An empty name and 0 if the launch has no such variable, or if its value is not known; the name and 0
+        if the variable is an argument of the kernel too, which has to stay as it is.
     """
     file, lines = source_file(source), source.splitlines()
     for launch in launches(file):
@@ -99,7 +100,7 @@ def shared_bytes_of_launch(source: str, line: int) -> tuple[str, int]:
         value = launch.function.values.get(name, file.constants.get(name))
         is_of_file = value is not None and text_of(value).partition("\n")[0] in lines[line_of(value) - 1]
         if value is not None and launch.line == line and is_of_file:
-            return name, line_of(value)
+            return name, 0 if name in map(text_of, launch.arguments) else line_of(value)
     return "", 0
 
 

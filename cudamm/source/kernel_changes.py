@@ -36,6 +36,7 @@ from cudamm.source.missing_terms import (
     Part,
     also_in_conditions,
     bounds_of,
+    guards_of_tile_loads,
     missing_bounds,
     parts_of_index,
     unguarded_loads,
@@ -172,6 +173,18 @@ def changes_of_clamped_loads(text: str, entry: str, constants: Iterable[str]) ->
     """
     for function in _functions_of(text, entry):
         yield from _Changes(text, function, tuple(constants), 0).with_zeros()
+
+
+def changes_of_guards(text: str, entry: str, constants: Iterable[str]) -> Iterator[KernelChange]:
+    """Yield the loads of tiles with guards of their own rows and columns, for those of C's element.
+
+    It replaces whole loads, whose indices other changes replace, so it is tried in a program of its own.
+
+    Args:
+        constants: as for `kernel_changes`.
+    """
+    for function in _functions_of(text, entry):
+        yield from _Changes(text, function, tuple(constants), 0).with_own_guards()
 
 
 def changes_of_numbers(text: str, sizes: Iterable[int]) -> Iterator[KernelChange]:
@@ -1799,6 +1812,48 @@ class _Changes:
                     *file_and_line_of(node), ((value.start_byte, value.end_byte, f"({shown})"),), 2,
                     is_condition=True,
                 )  # fmt: skip
+
+    def with_own_guards(self) -> Iterator[KernelChange]:
+        """Yield the loads of tiles with guards of their own, if the conditions around them are those of C."""
+        of_matrices = [site for site in self._sites if site.kind == "index" and site.array in self._pointers]
+        stores, loads, conditions = [], [], dict[Node, None]()
+        for site in of_matrices:
+            if _is_written(site.whole):
+                stores.append(site)
+                continue
+            load = next(
+                (node for node in ancestors(site.whole) if node.type == "assignment_expression"), None
+            )
+            target = load.child_by_field_name("left") if load is not None else None
+            if target is None or not self._is_of_tile(target):
+                continue
+            loads.append(site)
+            for around in itertools.takewhile(
+                lambda node: node.type != "for_statement", ancestors(site.whole)
+            ):
+                guard = around.child_by_field_name("condition")
+                body = around.child_by_field_name("consequence")
+                if guard is None or body is None or not is_inside(site.whole, body):
+                    continue
+                statements = [*all_of(body, "expression_statement")] if around.type == "if_statement" else []
+                written = (each.named_children[0].child_by_field_name("left") for each in statements)
+                if not all(left is not None and self._is_of_tile(left) for left in written):
+                    return
+                conditions[guard] = None
+        guards = guards_of_tile_loads(loads, stores, self._sites, self._sizes)
+        if not guards or not conditions:
+            return
+        edits = [(node.start_byte, node.end_byte, "(true)") for node in conditions]
+        edits += [
+            (node.start_byte, node.end_byte, f"(({guard}) ? {text_of(node)} : 0)")
+            for node, guard in guards.items()
+        ]
+        own = (f"{text_of(node)} where {guard}" for node, guard in guards.items())
+        yield KernelChange(
+            "the conditions of the tile loads check the row and column in C, not those of the loaded element",
+            f"load {' and '.join(own)}, and 0 elsewhere", "", *file_and_line_of(next(iter(conditions))),
+            tuple(edits), 2, True,
+        )  # fmt: skip
 
     def _is_of_tile(self, target: Node) -> bool:
         """Return whether an element of a shared array, or of what a local pointer points to, is written."""

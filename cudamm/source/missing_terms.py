@@ -157,6 +157,37 @@ def unguarded_loads(
     return lacking
 
 
+def guards_of_tile_loads(
+    loads: Collection[Site], stores: Collection[Site], sites: Collection[Site], sizes: Collection[str]
+) -> dict[Node, str]:
+    """Return the guard of each load's own row and column, if a load is guarded by the column, or row, of C.
+
+    `row < M && k < K` and `k < K && col < N` for the loads of A and of B if `row < M && col < N` guards both.
+
+    Args:
+        loads: loads of matrices into tiles.
+        stores: stores to C.
+
+    Returns:
+        The guards of all loads, by the loaded element; empty if no guard, or not every own guard, is known.
+    """
+    of_c = {part for site in stores for part in (row_and_column(site, sizes) or ())[:2]}
+    found = {site.whole: (site, parts) for site in loads if (parts := row_and_column(site, sizes))}
+    ends, lengths = _ends_of(sites, sizes), {length for _, (_, _, length) in found.values()}
+    guards, is_like_c, checks_all = {}, False, True
+    for whole, (site, (row, column, length)) in found.items():
+        others = lengths - {length} or lengths  # the rows of B are as many as the columns of A
+        if row not in ends and len(others) > 1:
+            return {}
+        guards[whole] = f"{row} < {ends[row] if row in ends else min(others)} && {column} < {length}"
+        checked = {text_of(left) for _, left in _conditions_around(site, sites)}
+        is_like_c = is_like_c or not checked.isdisjoint(of_c - {row, column})
+        checks_all = checks_all and {row, column} <= checked
+    if checks_all and len(lengths | {*ends.values()}) > 1:
+        return {}  # with several sizes, each condition that is too much is found by itself
+    return guards if is_like_c and len(guards) == len(loads) else {}
+
+
 def missing_bounds(site: Site, sites: Collection[Site], sizes: Collection[str]) -> Iterator[tuple[Site, str]]:
     """Yield the condition around an index that checks its row or its column alone, and the other check.
 

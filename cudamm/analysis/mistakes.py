@@ -1219,15 +1219,16 @@ def partial_warp(watched: WatchedLaunch) -> Mistake | None:
     )
 
 
-def idle_blocks(watched: WatchedLaunch, storing: Extents, load: bool) -> Mistake:
+def idle_blocks(watched: WatchedLaunch, storing: Extents, loading: Sequence[bool]) -> Mistake:
     """Describe a grid with more blocks than those that store a result.
 
     Args:
         storing: number of blocks along each axis that store something.
-        load: whether others load from global memory.
+        loading: whether each class of the others loads from global memory.
     """
     grid, those = (" x ".join(map(str, watched.in_use(each))) for each in (watched.launch.grid, storing))
-    others = "store nothing, though some of them load elements" if load else "only start and end"
+    which = "they load" if all(loading) else "some of them load"
+    others = f"store nothing, though {which} elements" if any(loading) else "only start and end"
     axes = [
         name
         for name, extent, count in zip("xyz", watched.launch.grid, storing, strict=True)

@@ -45,7 +45,7 @@ def surplus_blocks(
         return None
     beyond = [found for of, found in zip(classes, observations, strict=True) if not of.stores]
     watched = WatchedLaunch(observation, case.program, launch, size)
-    return idle_blocks(watched, storing, any(found.accessing for found in beyond))
+    return idle_blocks(watched, storing, [bool(found.accessing) for found in beyond])
 
 
 def _is_surplus(grid: Extents, storing: Extents) -> bool:

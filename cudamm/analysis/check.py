@@ -40,6 +40,7 @@ from cudamm.analysis.mistakes import (
 from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, is_right, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import BEFORE_SET, IN_OWN_TYPE, endless_loop, hidden_mistakes, with_overrun
+from cudamm.analysis.storing_blocks import storing_extents
 from cudamm.analysis.surplus_blocks import surplus_blocks
 from cudamm.analysis.trace import (
     as_compiled,
@@ -64,7 +65,7 @@ from cudamm.execution.judge import UNSET_LOCAL
 from cudamm.execution.prepare import Progress, case_at, check_user_kernels, plan_all
 from cudamm.execution.usual_causes import FEW_BLOCKS
 from cudamm.execution.where_right import RightSizes, where_right, without_faults
-from cudamm.kernels.launch_plan import Launch, plan, unsupported_reason
+from cudamm.kernels.launch_plan import Extents, Launch, plan, unsupported_reason
 from cudamm.kernels.method import Value
 from cudamm.kernels.problem import UNSCALED, Problem, Shape
 from cudamm.kernels.usual_sizes import own_size_not_run
@@ -463,7 +464,7 @@ def _observed_mistakes(
 def _overrun(case: Case, launch: Launch, timeout_s: float) -> Fault | None:
     """Return the first access beside a thread's local variables; None if there is none."""
     c = case.problem.output if case.problem.scale.beta else None
-    inputs, blocks = padded(launch, *case.problem.inputs), _chosen_blocks(launch)
+    inputs, blocks = padded(launch, *case.problem.inputs), _chosen_blocks(launch, launch.grid)
     return overrun_of_variable(case.program, launch, *inputs, blocks=blocks, c=c, timeout_s=timeout_s)
 
 
@@ -1107,38 +1108,53 @@ def _sanitized(sanitize: Sanitize | None, checks: Sequence[_SizeCheck]) -> tuple
 
 
 def _observed(case: Case, launch: Launch, timeout_s: float, *, trapped: bool = False) -> Observation:
-    """Observe all blocks of a launch, or some blocks of a large one; `trapped` as for `observe`."""
-    blocks = _chosen_blocks(launch)
+    """Observe all blocks of a launch, or some blocks of a large one; `trapped` as for `observe`.
+
+    If some of these store nothing, as in a grid that is too large, the last ones that store are observed too.
+    """
     watch = Watch(block=0, warp=0, most=REQUESTS)
     inputs = padded(launch, *case.problem.inputs)
     c = case.problem.output if case.problem.scale.beta else None
-    return observe(
-        case.program,
-        launch,
-        *inputs,
-        blocks=blocks,
-        watch=watch,
-        checked=True,
-        c=c,
-        trapped=trapped,
-        timeout_s=timeout_s,
-    )
+
+    def observed(blocks: Sequence[int] | None) -> Observation:
+        return observe(
+            case.program,
+            launch,
+            *inputs,
+            blocks=blocks,
+            watch=watch,
+            checked=True,
+            c=c,
+            trapped=trapped,
+            timeout_s=timeout_s,
+        )
+
+    blocks = _chosen_blocks(launch, launch.grid)
+    first = observed(blocks)
+    if blocks is None or first.ended or first.faults or first.storing == set(blocks):
+        return first
+    extents = storing_extents(launch.grid, lambda probed: observed(probed).storing)
+    further = _chosen_blocks(launch, extents) or []
+    return first if set(further) <= set(blocks) else observed(sorted({*blocks, *further}))
 
 
-def _chosen_blocks(launch: Launch) -> list[int] | None:
+def _chosen_blocks(launch: Launch, extents: Extents) -> list[int] | None:
     """Return the linear indices of the blocks to watch, or None for all of them.
 
     Corners come first, because most mistakes show at the edges of the matrices.
+
+    Args:
+        extents: number of blocks along each axis of which they are chosen.
     """
     shape = launch.shape
     count = max(1, MOST_WATCHED * launch.blocks // (shape.m * shape.n * shape.k))
     if count >= launch.blocks:
         return None
     gx, gy, _ = launch.grid
-    coordinates = (tuple(dict.fromkeys((0, extent - 1, extent // 2))) for extent in reversed(launch.grid))
+    coordinates = (tuple(dict.fromkeys((0, extent - 1, extent // 2))) for extent in reversed(extents))
     blocks = sorted(
         itertools.product(*coordinates),
-        key=lambda place: sum(0 < i < e - 1 for i, e in zip(place, launch.grid[::-1], strict=True)),
+        key=lambda place: sum(0 < i < e - 1 for i, e in zip(place, extents[::-1], strict=True)),
     )
     return sorted([x + gx * (y + gy * z) for z, y, x in blocks][:count])
 

@@ -422,15 +422,28 @@ def _observation(
     )
 
 
+PAIR_BYTES = 8
+WIDEST_BYTES = 16
+"""Sizes of the accesses to shared memory into which nvcc merges those of 4 bytes."""
+
+
 def _access(site: int, line: int, text: str, row: Sequence[str]) -> Access:
     """Return the access that a row such as `site PC SPACE OP ARRAY COUNT …` describes."""
     (
         size, requests, threads, bytes_requested, bytes_used, sectors, ideal_sectors,
         wavefronts, ideal_wavefronts, broadcasts, wide_requests, wide_wavefronts, wide_ideal_wavefronts,
         pair_requests, pair_wavefronts, pair_ideal_wavefronts, merged_threads, merged_bytes_used,
-        unrolled_requests, unrolled_sectors, by_copy,
+        unrolled_requests, unrolled_sectors, aligned_bytes, by_copy,
     ) = map(int, row[5:])  # fmt: skip
     is_shared = row[2] == "shared"
+    # nvcc merges accesses only if it can prove that they are aligned for every warp.
+    if aligned_bytes < PAIR_BYTES:
+        pair_requests, pair_wavefronts, pair_ideal_wavefronts = requests, wavefronts, ideal_wavefronts
+        merged_threads, merged_bytes_used = threads, bytes_used
+    if aligned_bytes < min(4 * size, WIDEST_BYTES):
+        wide_requests, wide_wavefronts, wide_ideal_wavefronts = (
+            pair_requests, pair_wavefronts, pair_ideal_wavefronts,
+        )  # fmt: skip
     return Access(
         site=site,
         line=line,

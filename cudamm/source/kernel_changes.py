@@ -2036,8 +2036,9 @@ class _Changes:
                 for store, guard in guards.items()
                 for each in store.named_children
             ]
-            of_one = "the store does not check its own row and column"
-            of_stores = "each store has to check its own row and column" if shown[1:] else of_one
+            which = self._unchecked_by(guards)
+            of_one = f"the store does not check its own {which}"
+            of_stores = f"each store has to check its own {which}" if shown[1:] else of_one
             of_both = "loads and stores do not check their own rows and columns"
             for mistake, edits, more in (of_stores, [], []), (of_both, at_loads, added):
                 if more or mistake != of_both:
@@ -2045,6 +2046,21 @@ class _Changes:
                         mistake, " and ".join((f"write {' '.join(shown)}".rstrip(";"), *more)),
                         stores[0].array, *file_and_line_of(next(iter(guards))), (*at_stores, *edits), 2, True,
                     )  # fmt: skip
+
+    def _unchecked_by(self, guards: Mapping[Node, str]) -> str:
+        """Return what the conditions around stores leave unchecked: `row`, `column`, or `row and column`."""
+        unchecked: dict[str, None] = {}
+        for store, guard in guards.items():
+            around = [node.child_by_field_name("condition") for node in ancestors(store)]
+            comparisons = [
+                each for node in filter(None, around) for each in all_of(node, "binary_expression")
+            ]
+            checked = {text_of(each.child_by_field_name("left")) for each in comparisons}
+            parts = dict(zip(("row", "column"), guard.split(" && "), strict=True))
+            unchecked |= dict.fromkeys(
+                n for n, part in parts.items() if part.rpartition(" < ")[0] not in checked
+            )
+        return " and ".join(name for name in ("row", "column") if name in unchecked) or "row and column"
 
     def _row_lengths_of_two(self) -> Iterator[KernelChange]:
         """Yield other row lengths of two matrices at once: `A[i * K + k] * B[k * N + j]` for N, and K."""

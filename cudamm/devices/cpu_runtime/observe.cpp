@@ -74,10 +74,17 @@ struct Site {
     unsigned long long pair_requests = 0, pair_wavefronts = 0, pair_ideal = 0;
     unsigned long long merged_threads = 0, merged_bytes_used = 0;  // without elements that are loaded again
     unsigned long long unrolled_requests = 0, unrolled_sectors = 0;
+    int phase = -1;         // of the first access: the remainder of its offset by 16
+    unsigned aligned = 16;  // the offsets of first accesses after a barrier have one remainder by so many bytes
     long long low = (1ll << 47), high = -(1ll << 47);  // bytes of the array that were accessed
 
     // Bytes of the widest access into which nvcc merges those of a thread: of four elements, and of 16 bytes at most.
     unsigned wide_bytes() const { return std::min(4u * size, 16u); }
+    // nvcc merges the accesses of all warps or of none: a row of 33 elements begins elsewhere for each warp.
+    void begin(int remainder) {
+        if (phase < 0) phase = remainder;
+        while ((remainder - phase) % (int)aligned) aligned /= 2;
+    }
     void reach(long long from, long long to) { low = std::min(low, from), high = std::max(high, to); }
 };
 
@@ -675,6 +682,7 @@ void Recorder::add_to_chunk(unsigned warp, Site& site, unsigned mask, const long
         for (unsigned m = mask; m && together; m &= m - 1) together = (offset[__builtin_ctz(m)] - at) % bytes == 0;
         return together;
     };
+    if (open.all.empty()) site.begin(at & 15);
     unsigned element = 1u << 4;
     long long from = 0;
     if (are_together(site.wide_bytes())) {
@@ -926,6 +934,7 @@ void add_to_totals(Recorder& r) {
             continue;
         }
         if (total.array != site.array) total.array = -1;
+        if (site.phase >= 0) total.aligned = std::min(total.aligned, site.aligned), total.begin(site.phase);
         total.requests += site.requests, total.threads += site.threads;
         total.bytes_requested += site.bytes_requested, total.bytes_used += site.bytes_used;
         total.sectors += site.sectors, total.ideal_sectors += site.ideal_sectors;
@@ -975,12 +984,12 @@ void write_report() {
     fprintf(file, "warps %llu %llu\n", traced_warps, all_warps);
     for (const auto& [index, reached] : traced_blocks) fprintf(file, "block %llu %d\n", index, reached);
     for (const auto& [key, s] : totals)
-        fprintf(file, "site %u %s %s %s %u %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %d\n", s.pc,
+        fprintf(file, "site %u %s %s %s %u %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %u %d\n", s.pc,
                 s.shared ? "shared" : "global", ops[s.op], name(s.array), s.size, s.requests, s.threads,
                 s.bytes_requested, s.bytes_used, s.sectors, s.ideal_sectors, s.wavefronts, s.ideal_wavefronts,
                 s.broadcasts, s.wide_requests, s.wide_wavefronts, s.wide_ideal, s.pair_requests, s.pair_wavefronts,
                 s.pair_ideal, s.merged_threads, s.merged_bytes_used, s.unrolled_requests, s.unrolled_sectors,
-                s.op == copy_load || s.op == copy_store);
+                s.aligned, s.op == copy_load || s.op == copy_store);
     for (const auto& [key, s] : totals)
         if (s.shared && s.array >= 0) fprintf(file, "reach %u %s %lld %lld\n", s.pc, name(s.array), s.low, s.high);
     for (const Request& r : watched) {

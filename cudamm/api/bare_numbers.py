@@ -45,9 +45,15 @@ def bare_numbers(
                 "--barriers goes with bare numbers: leave it out, the compiler counts a kernel's barriers"
             )
         return None
+    if selection.kernels:
+        named = selection.kernels[0]
+        raise UsageError(
+            f"bare numbers (--registers, --shared) stand for a kernel: leave out {named}, and give its"
+            f" threads and the shared memory that cudamm occupancy {named} prints, as in "
+            f"--threads 256 --registers {registers or 32} --shared {shared or 2048}"
+        )
     kernel_options = {
         "-m": selection.methods,
-        "--kernel": selection.kernels,
         "--block": selection.block,
         "--tile": selection.tile,
         "-D": selection.defines,

@@ -134,6 +134,15 @@ def test_bare_numbers_need_no_compiler_and_no_process(run, monkeypatch):
     run("occupancy --arch sm_86 -m tiled").refused(3, "not found", "need no compiler")
 
 
+def test_bare_numbers_beside_a_file_are_refused_with_the_command_that_answers(run):
+    run("occupancy --arch sm_86 mine.cu --registers 64").refused(
+        2,
+        "leave out mine.cu",
+        "cudamm occupancy mine.cu prints",
+        "--threads 256 --registers 64 --shared 2048",
+    )
+
+
 def test_lists_and_ranges_make_every_combination(run):
     line = "occupancy --arch sm_86 --threads {} --registers 16,37,255 --shared {} --json -"
     rows = run(line.format("32:1024:32", "0,8")).records

@@ -134,7 +134,10 @@ def named_gpu(text: str) -> NamedGpu:
     if found is not None:
         return found
     names = ", ".join(gpu.name for gpu in NAMED_GPUS)
-    raise UsageError(f"unknown GPU “{text}”: {nearest_gpu(text)}known are {names}")
+    raise UsageError(
+        f"unknown GPU “{text}”: {nearest_gpu(text)}known are {names}; give the numbers of another GPU's data "
+        "sheet in place of --gpu, such as --arch sm_75 --sms 24 --clock 1770 --bandwidth 288"
+    )
 
 
 def nearest_gpu(text: str) -> str:

@@ -217,7 +217,7 @@ def test_without_a_gpu_the_message_names_the_missing_options(run):
     [
         ("--device cpu", ["CPU device", "--peak", "--bandwidth"]),
         ("--peak 19500", ["--bandwidth"]),
-        ("--gpu a1000000", ["unknown GPU", "rtx3090", "h100"]),
+        ("--gpu a1000000", ["unknown GPU", "rtx3090", "h100", "--arch sm_75 --sms 24"]),
         ("--gpu ''", ["unknown GPU"]),
         ("--gpu a100 --gpu t4", ["one GPU", "a100, t4"]),
         ("--gpu a100,t4", ["one GPU", "a100, t4"]),

@@ -959,12 +959,12 @@ def divergent_barrier(watched: WatchedLaunch, fault: Fault) -> Mistake:
     )
     line, other_line = fault.line or lines[0] if lines else fault.line, lines[-1] if len(lines) > 1 else 0
     name = watched.program.method.path.name
-    found = None
-    if "left the kernel" in message and fault.file in ("", name) and len(lines) == 1:
-        found = why_barrier_is_missed(watched.program.text, name, lines[0])
-    if found is not None:
-        why, cure, place = found
-        message, line, other_line = f"{why}; {message}", place, lines[0]
+    is_own = fault.file in ("", name) and ("left the kernel" in message or len(lines) > 1)
+    reasons = {each: why_barrier_is_missed(watched.program.text, name, each) for each in lines if is_own}
+    known = [(barrier, found) for barrier, found in reasons.items() if found is not None]
+    if len(known) == 1:  # else there is a barrier in each branch of an if
+        ((other_line, (why, cure, line)),) = known
+        message = f"{why}; {message}"
     return watched.mistake(
         "divergent-barrier", message, cure, line, threads=threads, other_line=other_line, count=fault.count
     )

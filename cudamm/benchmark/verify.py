@@ -141,7 +141,7 @@ def not_watched(variants: Iterable[Variant], watched: Sequence[Case]) -> list[st
     users = [variant for variant in variants if not variant.method.builtin]
     watched_variants = {case.variant for case in watched}
     unwatched = {variant.method for variant in users if variant not in watched_variants}
-    files = sorted(method.path.name for method in unwatched if not method.runs_on_host)
+    files = sorted(method.in_commands for method in unwatched if not method.runs_on_host)
     remarks = []
     if files:
         file = files[0] if len(files) == 1 else "FILE"

@@ -125,7 +125,7 @@ class Verdict:
         if not cause:
             return self
         # What follows from the value that a launch leaves looks like a race.
-        seen = "" if cause.startswith(FIRST_LAUNCH_ONLY) else self.reason
+        seen = "" if cause.startswith(FIRST_LAUNCH_ONLY) or self.reason in cause else self.reason
         return dataclasses.replace(self, cause=cause, reason="; ".join(filter(None, (cause, seen))))
 
 

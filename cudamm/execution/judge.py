@@ -102,7 +102,8 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     if depends_on_order and verdict.cause in ("", ADDS_TO_OUTPUT):
         verdict = dataclasses.replace(verdict, correct=False).because_of(ORDER_MATTERS)
     if verdict.correct is False and missed_barrier:
-        verdict = verdict.because_of(_with_place(missed_barrier, variant))
+        # What the product shows may follow from another mistake: the threads part, and go on all the same.
+        verdict = dataclasses.replace(verdict, reason="").because_of(_with_place(missed_barrier, variant))
     if verdict.correct is False and undefined_shuffle:
         verdict = dataclasses.replace(
             verdict, reason="; ".join(filter(None, (verdict.reason, undefined_shuffle)))
@@ -122,10 +123,11 @@ def _has_wrong_dimension(variant: Variant, problem: Problem) -> bool:
 def _with_place(missed_barrier: str, variant: Variant) -> str:
     """Return a message on a missed barrier with the early return or the `if` that causes it, if known."""
     method = variant.method
-    at = re.search(r"left the kernel while .* in line (\d+) of ([^;]+);", missed_barrier)
-    is_of_file = at and at[2] == method.path.name
-    found = why_barrier_is_missed(method.code, "", int(at[1])) if at and is_of_file else None
-    return f"{found[0]}; {missed_barrier}" if found else missed_barrier
+    is_block = "left the kernel while" in missed_barrier or "at different barriers" in missed_barrier
+    places = re.findall(r"in line (\d+) of ([^; ]+)", missed_barrier) if is_block else []
+    lines = sorted(int(line) for line, file in places if file == method.path.name)
+    reasons = [*filter(None, (why_barrier_is_missed(method.code, "", line) for line in lines))]
+    return f"{reasons[0][0]}; {missed_barrier}" if len(reasons) == 1 else missed_barrier
 
 
 _ADDS_IN_ANY_ORDER = re.compile(r"\batomic|\bred\.|\bfetch_add\b")

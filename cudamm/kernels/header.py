@@ -345,6 +345,7 @@ def parse_method(
         further_sizes=worked_out.further_sizes if worked_out else (),
         size_names=tuple(worked_out.size_names.items()) if worked_out else (),
         program_scale=worked_out.program_scale if worked_out else None,
+        has_options=bool(overrides.fields),
         launched_at=_place_of_launch(path, worked_out),
         grid_at=grid_at,
         block_at=block_at,

@@ -223,6 +223,7 @@ class Method:
             the type of the sums; above 1 for tensor cores. A rate above this ceiling counts as impossible.
         ptxas: options for ptxas, NVIDIA's assembler, which turns PTX into machine code and orders it.
         numbers: constants of a user's file that its expressions use, each as an expression.
+        has_options: whether options such as --threads say how the file is launched.
         remarks: what cudamm had to assume about a user's file, in sentences.
         program_size: M, N and K in the host code of a user's file; None if they are not known, or if the
             program's user chooses them.
@@ -304,6 +305,12 @@ class Method:
     named_arguments: frozenset[int] = frozenset()
     grid_of_gpu: tuple[Expression, ...] = ()
     found_fields: tuple[tuple[str, str], ...] = ()
+    has_options: bool = False
+
+    @property
+    def in_commands(self) -> str:
+        """What a command line names that is to be run next: the file, and that it needs the same options."""
+        return f"{self.path.name} with the same options" if self.has_options else self.path.name
 
     def shown_at(self, mistake: str) -> tuple[str, int]:
         """Return the place of a mistake of the launch: the value of its grid or of its block, or itself."""

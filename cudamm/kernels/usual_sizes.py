@@ -206,10 +206,13 @@ def not_verified(variants: Iterable[Variant], verified: Collection[tuple[int, ..
         elif verified:
             at = ", ".join("x".join(map(str, shape)) for shape in verified)
             others = f"other sizes; its program has {size}" if own is not None else "other sizes"
-            remarks.append(f"{file} was verified at {at} only: cudamm verify {file} tries {others}.")
+            remarks.append(
+                f"{file} was verified at {at} only: cudamm verify {method.in_commands} tries {others}."
+            )
         else:
             remarks.append(
-                f"{file} was not verified here: cudamm verify {file} reports whether its product is right."
+                f"{file} was not verified here: cudamm verify {method.in_commands} reports whether its "
+                "product is right."
             )
     return list(dict.fromkeys(remarks))
 

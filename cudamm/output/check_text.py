@@ -115,6 +115,10 @@ def _not_looked_at(result: CheckResult) -> Iterator[str]:
     yield from result.untried
 
 
+_ENDS_LAUNCHES = ("divergent-barrier", "crash")
+"""Kinds of mistakes that end a launch, so that no other mistake is seen in it."""
+
+
 def _print_mistake(console: Console, mistake: Mistake, result: CheckResult) -> None:
     style = "red" if mistake.severity == "error" else "yellow"
     where = f"{mistake.file}:{mistake.line}" if mistake.line else mistake.file
@@ -126,9 +130,13 @@ def _print_mistake(console: Console, mistake: Mistake, result: CheckResult) -> N
     is_of_sizes = mistake.kind != "launch" or len(mistake.sizes) < len(result.sizes)
     is_of_sizes = is_of_sizes and not mistake.message.startswith(ONCE_MENDED)  # at one size alone
     if mistake.severity == "error" and mistake.sizes and len(result.sizes) > 1 and is_of_sizes:
+        ended = {
+            size for other in result.errors if other.kind in _ENDS_LAUNCHES for size in other.sizes
+        } - set(mistake.sizes)
+        hidden = f"; at {len(ended)} others the kernel ended at another mistake" if ended else ""
         text += (
             f" This mistake was seen at {len(mistake.sizes)} of {len(result.sizes)} sizes, "
-            f"first at {mistake.sizes[0]}."
+            f"first at {mistake.sizes[0]}{hidden if mistake.kind not in _ENDS_LAUNCHES else ''}."
         )
     _print_below(console, Text(text))
     if mistake.cure:

@@ -38,7 +38,8 @@ def _size_of_grids(results: Sequence[OccupancyResult]) -> str:
     sizes = {(r.m, r.n, r.k) for r in results}
     if len(sizes) > 1 or (None, None, None) in sizes:
         return ""
-    return f" blocks in the grid, waves: at {' x '.join(map(str, sizes.pop()))} (-n chooses the size, --sms the number of SMs)."
+    size = " x ".join(map(str, sizes.pop()))
+    return f" blocks in the grid, waves: at {size} (-n chooses the size, --sms the number of SMs)."
 
 
 def render(console: Console, results: Sequence[OccupancyResult], sources: Sequence[str]) -> None:

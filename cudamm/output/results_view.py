@@ -488,6 +488,7 @@ _ALSO_WRONG = "wrong too: mend the mistake that is named above, then verify agai
 _NUMBER_OF_THREAD = re.compile(r"\(\d+(,\d+)+\)|\[[\d, -]+\]|\b\d[\d,]*(\.\d+)?\b")
 _WRONG_PRODUCT = re.compile(
     r"\belements? (wrong|never written)\b|\bwrote (past|before)\b|\bbad memory access\b|"
+    + r"\bat different barriers\b|\bleft the kernel while\b|"
     + "|".join(map(re.escape, (ORDER_SEEN, FIRST_LAUNCH_ONLY)))
 )
 _LINE = re.compile(r"(\.\w+:|\blines? )(\d+)")
@@ -504,9 +505,12 @@ def _kind_of_cause(result: Result) -> str:
 
 
 def _essence(cause: str) -> str:
-    """Return `C[col * M + row] instead of C[row * N + col]` of a cause: other words mean it at M = N."""
+    """Return `C[col * M + row] instead of C[row * N + col]` of a cause: other words mean it at M = N.
+
+    Of a barrier that threads miss, return why they do.
+    """
     index = re.search(r": (\w+\[[^]]*\] instead of \w+\[[^]]*\])", cause)
-    return index[1] if index else cause
+    return index[1] if index else re.split(r"; block \([\d,]+\): threads? ", cause)[0]
 
 
 def _common_reason(results: Sequence[Result]) -> str:

@@ -764,6 +764,7 @@ class _Changes:
                 yield change
                 if site.array in self._pointers:
                     yield from also_in_conditions(change, site, self._sites)
+        yield from self._next_steps()
         yield from self._in_vectors()
         yield from self._in_bytes()
         yield from wrong_members(self._body)
@@ -2214,6 +2215,25 @@ class _Changes:
             if name in counters_at(site.node) and f"{name}+1" in self._sums and not is_ahead:
                 new = replaced(site.node, {node: f"({name} + 1)"})
                 yield self._change(site, new, f"the step {name} is used where the next one is meant", 3)
+
+    def _next_steps(self) -> Iterator[KernelChange]:
+        """Yield `(t + 1) * TILE` for each `t * TILE` of one block of statements: both tiles look ahead."""
+        by_block: dict[tuple[Node | None, str], list[KernelChange]] = {}
+        for site in self._sites:
+            block = next((node for node in ancestors(site.node) if node.type == "compound_statement"), None)
+            for change in self._next_step(site) if block is not None else ():
+                by_block.setdefault((block, change.mistake.partition(":")[0]), []).append(change)
+        for (_, mistake), changes in by_block.items():
+            edits = {change.edits[0][:2]: change.edits[0] for change in changes}
+            if len(edits) == len(changes) > 1:
+                better = dict.fromkeys(change.cure.removeprefix("write ") for change in changes)
+                yield dataclasses.replace(
+                    changes[0],
+                    mistake=f"{mistake}, {len(changes)} times",
+                    cure=f"write {' and '.join(better)}",
+                    array="",
+                    edits=tuple(edits.values()),
+                )
 
     def _in_bytes(self) -> Iterator[KernelChange]:
         """Yield indices in which a number of bytes, such as a pitch, is divided by the size of an element."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from cudamm.source.changed_expression import KernelChange, replaced, sign_of, terms_of
+from cudamm.source.changed_expression import KernelChange, counters_at, replaced, sign_of, terms_of
 from cudamm.source.parsed_source import all_of, file_and_line_of, text_of
 
 
@@ -152,10 +152,17 @@ def _change(
         tiles.append(f"the {' x '.join(map(str, load.extents))} elements of {load.array}")
     x, y = block
     threads = str(x) if y == 1 else f"{x} x {y}"
+    loads = "which together do not load all of" if any(map(_is_in_loop, chosen)) else "and each loads one of"
     return KernelChange(
-        f"the block has {threads} threads, and each loads one of {' and of '.join(tiles)}: the rest is never "
-        "written",
+        f"the block has {threads} threads, {loads} {' and of '.join(tiles)}: the rest is never written",
         f"load the rest too: {' and '.join(text.rstrip(';') for text in shown)}",
         chosen[0].array if len(chosen) == 1 else "",
         *file_and_line_of(chosen[0].statement), tuple(edits), 0,
     )  # fmt: skip
+
+
+def _is_in_loop(load: _Load) -> bool:
+    """Return whether a loop counts an index of the tile, so that a thread loads several elements."""
+    target = next(all_of(load.statement, "subscript_expression"), None)
+    names = set(map(text_of, all_of(target, "identifier"))) if target is not None else set()
+    return not names.isdisjoint(counters_at(load.statement))

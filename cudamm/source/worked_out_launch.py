@@ -1474,10 +1474,11 @@ class _Launch:
 
         It is the name itself, or a variable that is computed from it, as from a member of `cudaDeviceProp`.
         """
+        text = text_of(self.function.node)
         computed = (
             variable
             for variable, value in self.function.first_values.items()
-            if self._in_file(name) in text_of(value)
+            if self._in_file(name) in text_of(value) and not re.search(rf"\bdim3\s+{variable}\b", text)
         )
         settable = (v for v in (name, *computed) if with_variable_as_constant(self.file.text, v, 1))
         return next(settable, "")
@@ -1498,10 +1499,14 @@ class _Launch:
         return is_edge and (is_result or not chosen.isdisjoint((name, whole)))
 
     def _in_file(self, name: str) -> str:
-        """Return `grid.x` for `grid_x`, if that is how the file has it."""
+        """Return `grid.x` for `grid_x`, and `edges[i]` for `edges_i`, if that is how the file has it."""
         of_type = re.search(rf"(?:\w+::)*\w+<[^<>;{{}}()]*>::{name}\b", text_of(self.function.node))
         if of_type:  # `Tile<T>::value`
             return of_type[0]
+        array, _, index = name.rpartition("_")
+        element = re.search(rf"\b{array}\s*\[\s*{index}\s*\]", text_of(self.function.node))
+        if array and element:
+            return element[0]
         member = re.sub(r"_(?=[A-Za-z]+$)", ".", name)
         return member if member in text_of(self.function.node) else re.sub("_([xyz])$", r".\1", name)
 

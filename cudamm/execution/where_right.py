@@ -35,7 +35,8 @@ Groups = tuple[tuple[int, ...], ...]
 
 _ALL_EQUAL: Groups = ((0, 1, 2),)
 _NONE_EQUAL: Groups = ((0,), (1,), (2,))
-_TWO_EQUAL: tuple[Groups, ...] = (((0, 1), (2,)), ((0,), (1, 2)), ((0, 2), (1,)))
+_ROWS_LIKE_COLUMNS: Groups = ((0, 1), (2,))
+_TWO_EQUAL: tuple[Groups, ...] = (_ROWS_LIKE_COLUMNS, ((0,), (1, 2)), ((0, 2), (1,)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,19 +48,26 @@ class RightSizes:
         steps: for each group, the number that its extents have to be multiples of.
         program_size: M, N and K in the program; None if they are not known.
         is_only_own: the kernel is right at the size of its program, and no more general condition is known.
+        most_k: K has to be at most so large, and no more is required; 0 for any K.
+        of_blocks: sizes at which a grid has as many blocks along x as along y are right too; those known, and
+            the program's; None if it is not so.
     """
 
     groups: Groups
     steps: tuple[int, ...]
     program_size: tuple[int, int, int] | None = None
     is_only_own: bool = False
+    most_k: int = 0
+    of_blocks: frozenset[Shape] | None = None
 
     def holds(self, shape: Shape) -> bool:
         """Return whether a shape is one of these sizes."""
         extents = shape.extents
         if self.is_only_own:
             return extents == self.program_size
-        return all(
+        if self.most_k:
+            return shape.k <= self.most_k
+        return shape in (self.of_blocks or ()) or all(
             len({extents[axis] for axis in group}) == 1 and extents[group[0]] % step == 0
             for group, step in zip(self.groups, self.steps, strict=True)
         )
@@ -67,14 +75,15 @@ class RightSizes:
     @property
     def steps_by_size(self) -> tuple[int, ...] | None:
         """The numbers of which M, N and K have to be multiples; None if that is not the whole condition."""
-        return self.steps if self.groups == _NONE_EQUAL and not self.is_only_own else None
+        is_whole = self.groups == _NONE_EQUAL and not (self.is_only_own or self.most_k)
+        return self.steps if is_whole else None
 
     def shape(self, factors: Sequence[int]) -> Shape:
         """Return the shape with a number of steps for each group."""
-        extents = [0, 0, 0]
+        extents = [0, 0, self.most_k]
         for group, step, factor in zip(self.groups, self.steps, factors, strict=False):
             for axis in group:
-                extents[axis] = step * factor
+                extents[axis] = extents[axis] or step * factor
         return Shape(*extents)
 
     def shape_of_several_steps(self) -> Shape:
@@ -96,12 +105,15 @@ class RightSizes:
 
     def _conditions(self) -> list[str]:
         """Return such as `M and N are multiples of 32`, for each step and each group of equal extents."""
+        if self.most_k:
+            return [f"K is at most {self.most_k}"]
         conditions, of_steps = [], dict[int, list[str]]()
         for group, step in zip(self.groups, self.steps, strict=True):
             names = [SIZE_NAMES[axis] for axis in group]
             if len(names) > 1:
                 multiple = f" is a multiple of {step}" if step > 1 else ""
-                conditions.append(" = ".join(names) + multiple)
+                blocks = ", or where both need equally many blocks" if self.of_blocks else ""
+                conditions.append(" = ".join(names) + multiple + blocks)
             elif step > 1:
                 of_steps.setdefault(step, []).append(names[0])
         for step, names in of_steps.items():
@@ -178,14 +190,50 @@ class _Search:
         """Return the condition, if there is one."""
         base = self._base()
         if base is None:
-            return None
+            return self._of_few_steps()
         # The steps of `base` are replaced by smaller ones, a group at a time.
         steps = [self._smallest_step(base, place) for place in range(len(base.groups))]
         right = RightSizes(base.groups, tuple(steps))
         own = sorted(self._case.variant.method.program_sizes, key=lambda size: right.holds(Shape(*size)))
         right = dataclasses.replace(right, program_size=next(iter(own), None))  # one that is wrong first
+        if right.groups == _ROWS_LIKE_COLUMNS and max(steps) == 1:
+            right = dataclasses.replace(right, of_blocks=self._of_equal_blocks(right.program_size))
         is_condition = max(steps) > 1 or (base.groups != _NONE_EQUAL and not self._is_square)
         return right if is_condition and self._is_confirmed(right, base) else None
+
+    def _of_few_steps(self) -> RightSizes | None:
+        """Return up to which K the kernel is right, as one whose steps race with each other; else None."""
+        right = [shape.k for shape, is_right in self._given.items() if is_right]
+        wrong = [shape.k for shape, is_right in self._given.items() if not is_right]
+        low, high = max(right, default=0), min(wrong, default=0)
+        if self._is_square or not 1 < low < high:
+            return None
+        m, n, _ = self._tile
+        while high - low > 1:
+            middle = (low + high) // 2
+            is_right = self._is_right(Shape(2 * m + 1, 3 * n + 1, middle))
+            low, high = (middle, high) if is_right else (low, middle)
+        others = [Shape(2 * m, n, low), Shape(m + 1, 2 * n, 1), Shape(m + 1, n, high)]
+        is_so = [*map(self._is_right, others)] == [True, True, False]
+        own = self._case.variant.method.program_size
+        return RightSizes(_NONE_EQUAL, (1, 1, 1), own, most_k=low) if is_so else None
+
+    def _of_equal_blocks(self, own: tuple[int, int, int] | None) -> frozenset[Shape] | None:
+        """Return the sizes with as many blocks along x as along y, if these are the right ones of the given.
+
+        With x and y of the grid swapped, the kernel is right there, and not at equal M and N alone.
+        """
+        shapes = [*self._given, *([Shape(*own)] if own else [])]
+        equal = frozenset(filter(self._has_square_grid, shapes))
+        is_so = all(is_right == (shape in equal) for shape, is_right in self._given.items())
+        return equal if is_so and any(shape.m != shape.n for shape in equal) else None
+
+    def _has_square_grid(self, shape: Shape) -> bool:
+        try:
+            launch = case_at(self._case, shape).launch
+        except (KernelError, UsageError):
+            return False
+        return launch is not None and launch.grid[0] == launch.grid[1]
 
     def _base(self) -> RightSizes | None:
         """Return multiples of a whole tile at which the kernel is right; None if there are none."""

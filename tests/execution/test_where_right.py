@@ -85,6 +85,21 @@ def test_a_condition_that_further_runs_do_not_confirm_is_not_claimed(
     assert _found(cpu, is_right, 32) == ""
 
 
+@pytest.mark.parametrize(
+    ("is_right", "where"),
+    [
+        (lambda m, n, k: k <= 16, "right where K is at most 16"),
+        (lambda m, n, k: k <= 16 and m % 16, ""),
+        (lambda m, n, k: k <= 12, ""),  # a K that is known to be right lies above one that is wrong
+    ],
+)
+def test_the_largest_k_of_a_kernel_whose_steps_race_is_found(
+    cpu: Device[Any], is_right: IsRight, where: str
+) -> None:
+    known = {Shape(17, 31, 13): True, Shape(33, 65, 129): False}
+    assert _found(cpu, is_right, 16, known=known) == where
+
+
 def test_a_known_size_that_is_wrong_refutes_a_condition(cpu: Device[Any]) -> None:
     def is_right(m: int, n: int, k: int) -> bool:
         return m % 32 == 0

@@ -29,7 +29,7 @@ from cudamm.devices.observation import BANKS, SECTOR_BYTES, Access, Fault, Fault
 from cudamm.execution.case import ORDER_MATTERS, RIGHT_AT_FIRST, Verdict
 from cudamm.execution.judge import UNSET_SHARED
 from cudamm.execution.usual_causes import LESS_THAN_TYPE, OF_LAUNCH
-from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, WRONG_TERM
+from cudamm.execution.wrong_result import ADDS_TO_OUTPUT, IGNORES_BETA, WRONG_TERM
 from cudamm.kernels.launch_plan import Extents, Launch
 from cudamm.kernels.method import ELEMENT_TYPES
 from cudamm.kernels.parameter_types import parameter_names
@@ -448,8 +448,11 @@ def errors_of(
         if not is_race and not (follows and any(mistake.kind == "out-of-bounds" for mistake in mistakes)):
             wrong = wrong_result(watched, verdict.reason)
             of_sum = [m for m in mistakes if (m.kind, m.array) == ("uninitialised", "C")]
-            if verdict.cause == ADDS_TO_OUTPUT and of_sum:  # it is the same mistake
-                wrong = dataclasses.replace(of_sum[0], kind="wrong-result", message=wrong.message, element="")
+            if verdict.cause in (ADDS_TO_OUTPUT, IGNORES_BETA) and of_sum:  # it is the same mistake
+                cure = "multiply C by beta" if verdict.cause == IGNORES_BETA else of_sum[0].cure
+                wrong = dataclasses.replace(
+                    of_sum[0], kind="wrong-result", message=wrong.message, element="", cure=cure
+                )
                 mistakes = [m for m in mistakes if m not in of_sum]
             mistakes.append(wrong)
     return mistakes

@@ -235,7 +235,7 @@ def proven_cause(cases: Sequence[Case]) -> tuple[ProvenCause | None, int | None]
         None if no change is known that makes the product right; and the number of whose multiples M, N and K
         have to be for a right product, None if the product is wrong there too, or if this is not known.
     """
-    case = next(filter(_may_try, cases), None)
+    case = next(filter(_may_try, filter(None, map(_unscaled, cases))), None)
     if case is None or case.launch is None:
         return None, None
     element = case.problem.element
@@ -562,6 +562,15 @@ def _planned_at(case: Case, shape: Shape) -> Case | None:
     except (KernelError, UsageError):
         return None
     return dataclasses.replace(case, problem=problem, launch=launch, program=text)
+
+
+def _unscaled(case: Case) -> Case | None:
+    """Return a case with alpha 1 and beta 0, where causes are looked for; None if it has no launch there."""
+    problem = case.problem
+    if problem.scale == UNSCALED or case.launch is None:
+        return case
+    without = dataclasses.replace(case, problem=dataclasses.replace(problem, scale=UNSCALED))
+    return _planned_at(without, problem.shape)
 
 
 def is_right(case: Case) -> bool:

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -514,6 +515,8 @@ class _Verification:
             cause = f"{verdict.cause.partition(':')[0]}: {cause}"
         if verdict.cause.startswith(WITHOUT_LINE):  # the cause with its line is the better one
             verdict = dataclasses.replace(verdict, reason=verdict.reason.removeprefix(f"{verdict.cause}; "))
+        if verdict.cause == ORDER_MATTERS and not _IS_RACE.search(cause):
+            verdict = _without_guess(verdict)
         verdict = dataclasses.replace(verdict, correct=False).because_of(cause)
         return self.updated(case, status="failed", reason=verdict.reason, verdict=verdict, device="cpu")
 
@@ -549,6 +552,10 @@ def _is_guess(verdict: Verdict) -> bool:
     """Return whether the cause of a wrong product is not known, or may follow from another."""
     # An index outside of a local array also lets a compiler end a loop early.
     return verdict.cause in ("", ORDER_MATTERS) or verdict.cause.startswith(WITHOUT_LINE)
+
+
+_IS_RACE = re.compile(r"\brace\b|barrier|__sync|atomic|\bwrites?\b.*\band\b")
+"""What a cause says that is a race, or that makes one."""
 
 
 def _without_guess(verdict: Verdict) -> Verdict:

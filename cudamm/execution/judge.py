@@ -22,6 +22,7 @@ from cudamm.execution.usual_causes import (
 )
 from cudamm.execution.wrong_result import (
     ADDS_TO_OUTPUT,
+    IGNORES_BETA,
     NOT_COPIED,
     adds_to_output,
     terms_used,
@@ -96,6 +97,9 @@ def verify(run: Run, problem: Problem, variant: Variant, *, fmad: bool, thread_o
     verdict = dataclasses.replace(verdict, launch_ms=launch_ms)
     if verdict.correct is False and not verdict.reason:
         verdict = _explained(verdict, run, problem, variant, product, depends_on_order, emulated=thread_order)
+    if verdict.cause == ADDS_TO_OUTPUT and not problem.scale.beta and "beta" in variant.method.arguments:
+        reason = verdict.reason.replace(ADDS_TO_OUTPUT, IGNORES_BETA)
+        verdict = dataclasses.replace(verdict, reason=reason, cause=IGNORES_BETA)
     if verdict.cause == ADDS_TO_OUTPUT and variant.method.copies_back_only:
         reason = verdict.reason.replace(ADDS_TO_OUTPUT, f"{ADDS_TO_OUTPUT}; {NOT_COPIED}")
         verdict = dataclasses.replace(verdict, reason=reason)

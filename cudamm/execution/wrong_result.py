@@ -15,6 +15,9 @@ MOST_WORK = 2**27
 
 ADDS_TO_OUTPUT = "it adds to what C held before: C has to be set to zero first"
 
+IGNORES_BETA = "it adds C instead of beta C"
+"""What a kernel that gets beta as an argument does, if beta is 0 and it adds to C all the same."""
+
 NOT_COPIED = "pycuda.driver.Out does not copy C to the GPU"
 
 LEAST_ROUNDED = 2.0**-24

@@ -92,9 +92,9 @@ def scale_of(alpha: float | None, beta: float | None) -> tuple[float, float] | N
 
 
 def _as_in_program(variant: Variant, problem: Problem, shapes: Sequence[Shape]) -> Problem:
-    """Return a problem with the program's α and β if its shape is the one that is taken for them.
+    """Return a problem with the program's α and β if its shape is the program's, or is taken for them.
 
-    Of several, it is the smallest whose extents are multiples of 16, or of the largest power of 2.
+    Of several, that is the smallest whose extents are multiples of 16, or of the largest power of 2.
     """
     from cudamm.kernels.problem import Scale
 
@@ -104,7 +104,8 @@ def _as_in_program(variant: Variant, problem: Problem, shapes: Sequence[Shape]) 
 
     own = variant.method.program_scale or UNSCALED
     is_possible = not problem.element.is_integer or all(number.is_integer() for number in own)
-    is_for_own = problem.shape == max(shapes, key=suitability) and is_possible
+    is_of_program = problem.shape.extents == variant.method.program_size
+    is_for_own = is_possible and (is_of_program or problem.shape == max(shapes, key=suitability))
     if own == UNSCALED or not is_for_own:
         return problem  # itself: variants share its inputs and its reference
     return dataclasses.replace(problem, scale=Scale(*own))
@@ -119,17 +120,20 @@ def _remarks_on_scale(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[str
     for method in dict.fromkeys(variant.method for variant, _ in chosen):
         own = method.program_scale or UNSCALED
         problems = [problem for variant, problem in chosen if variant.method == method]
-        shapes = {(problem.scale.alpha, problem.scale.beta): problem.shape for problem in problems}
-        is_unknown = method.launched_at[1] and method.program_scale is None and {*shapes} == {UNSCALED}
+        scales = {(problem.scale.alpha, problem.scale.beta) for problem in problems}
+        is_unknown = method.launched_at[1] and method.program_scale is None and scales == {UNSCALED}
         if is_unknown and {"alpha", "beta"} & {*method.arguments}:
             yield "alpha was 1 and beta 0, as the program's were not found: --alpha and --beta name them."
-        if own == UNSCALED or UNSCALED not in shapes:
+        if own == UNSCALED:
             continue
         alpha, beta = (f"{number:g}" for number in own)
-        shape = shapes.get(own)
-        if shape:
-            yield f"{shape} is for the program's alpha = {alpha} and beta = {beta}, the others for 1 and 0."
-        else:
+        of_own = [problem for problem in problems if (problem.scale.alpha, problem.scale.beta) == own]
+        shapes = " and ".join(dict.fromkeys(str(problem.shape) for problem in of_own))
+        if shapes:
+            verb = "are" if " and " in shapes else "is"
+            others = ", the others for 1 and 0" if UNSCALED in scales else ""
+            yield f"{shapes} {verb} for the program's alpha = {alpha} and beta = {beta}{others}."
+        elif UNSCALED in scales:
             yield (
                 f"alpha was 1 and beta 0: --alpha {alpha} --beta {beta} verifies the program's own values."
             )

@@ -1039,11 +1039,26 @@ class _Changes:
             products += [f"{one} * {other}" for one, other in itertools.combinations(counted, 2)]
             values |= {each: number_in(self._text, each) for each in products}
             by_use = sorted([*names, *products], key=lambda each: not used >= set(_NAME.findall(each)))
-            for other in by_use:
-                is_usable = name in self._shared or (other in used and values[other] is not None)
-                if other != text_of(size) and values[other] not in tried and is_usable:
-                    tried |= {values[other]} - {None}
+            for other in dict.fromkeys((*self._with_row_lengths(name), *by_use)):
+                value = values[other] if other in values else number_in(self._text, other)
+                is_usable = name in self._shared or (other in used and value is not None)
+                if other != text_of(size) and value not in tried and is_usable:
+                    tried |= {value} - {None}
                     yield self._of_extents(name, node, {size: other})
+
+    def _with_row_lengths(self, array: str) -> Iterator[str]:
+        """Yield `TILE * (TILE + PAD)` for an array with the index `ty * (TILE + PAD) + tx`."""
+        for site in self._sites:
+            is_index = site.array == array and site.kind == "index"
+            for product in all_of(site.node, "binary_expression") if is_index else ():
+                length = product.child_by_field_name("right")
+                if (
+                    sign_of(product) == "*"
+                    and length is not None
+                    and length.type == "parenthesized_expression"
+                ):
+                    names = (text_of(name) for name in all_of(length, "identifier"))
+                    yield from (f"{name} * {text_of(length)}" for name in names)
 
     @staticmethod
     def _of_extents(array: str, node: Node, edits: Mapping[Node, str]) -> KernelChange:

@@ -513,7 +513,8 @@ class _Launch:
             body = text_of(self.kernel.node.child_by_field_name("body"))
             for parameter in self.found.parameters:
                 if parameter.is_scale and not re.search(rf"\b{parameter.name}\b", body):
-                    unused = f"than the program's: {self.kernel.name} never uses that argument"
+                    usual = 0 if parameter.name.lower() == "beta" else 1  # as in `chosen_cases.py`
+                    unused = f"than {usual} and the program's: {self.kernel.name} never uses that argument"
                     self.left_out[f"another value of {parameter.name} {unused}"] = None
             if self.statement.configuration:
                 for key, text in self._configuration():

@@ -1852,7 +1852,9 @@ class _Changes:
                 if guard is None or body is None or not is_inside(site.whole, body):
                     continue
                 statements = [*all_of(body, "expression_statement")] if around.type == "if_statement" else []
-                written = (each.named_children[0].child_by_field_name("left") for each in statements)
+                written = (
+                    part.child_by_field_name("left") for each in statements for part in each.named_children
+                )
                 if not all(left is not None and self._is_of_tile(left) for left in written):
                     return
                 conditions[guard] = None

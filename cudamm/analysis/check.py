@@ -1050,11 +1050,13 @@ def _right_where(executor: LocalExecutor, checks: Sequence[_SizeCheck]) -> Right
             return True
 
     found = where_right(executor, wrong[0], known)
-    if found is not None and not found.is_only_own and not has_fault(found.shape((1, 1, 1))):
+    if found is None or found.is_only_own or has_fault(found.shape((1, 1, 1))):
+        # The product may be right at more sizes than those without an access beyond the edges.
+        watched = where_right(executor, wrong[0], known, lambda shape: not has_fault(shape))
+        found = watched or (found and without_faults(found, has_fault))
+    if found is None or found.is_only_own:
         return found
-    # The product may be right at more sizes than those without an access beyond the edges.
-    watched = where_right(executor, wrong[0], known, lambda shape: not has_fault(shape))
-    return watched or (found and without_faults(found, has_fault))
+    return None if has_fault(found.shape_of_several_blocks(wrong[0])) else found
 
 
 def _explain_by_requirement(checks: Sequence[_SizeCheck], right: RightSizes) -> None:

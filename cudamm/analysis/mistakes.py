@@ -65,7 +65,10 @@ Barrier = Literal["after writing", "after reading", "before writing", "before re
 AFTER_READING: Barrier = "after reading"
 """Of a loop whose end lacks a barrier: the lines are those of the next iteration's write and of the read."""
 
-BLOCK_LIKE_TILE = "let the block have as many threads in x and y as the tile has columns and rows"
+BLOCK_LIKE_TILE = (
+    "let the block have as many threads in x and y as the tile has columns and rows; if the tiles differ, "
+    "compute the row and column in each from one index of the thread, as tid / columns and tid % columns"
+)
 
 BEHIND_OTHER = "let the second array begin behind the first"
 """The beginning of the cure of two arrays that overlap."""

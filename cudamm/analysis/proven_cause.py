@@ -52,6 +52,7 @@ from cudamm.source.kernel_changes import (
     TWO_INDICES,
     TWO_VARIABLES,
     WRONG_SIZE,
+    axes_of_blocks,
     axes_of_threads,
     changes_of_clamped_loads,
     changes_of_extents,
@@ -1014,6 +1015,20 @@ def _covering_grids(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     bx, by = launch.block[:2]
     of_threads = {edge * sums for edge in (bx, by) for sums in (2, 4, 8)}  # a thread may compute several sums
     edges = sorted({edge for edge in {*_edges(case.program, launch)} | of_threads if edge > 1})
+    if "y" not in axes_of_blocks(case.program.text, case.program.entry):
+        for size, edge in itertools.product("NM", dict.fromkeys((bx, *edges))):
+
+            def in_x(given: Launch, size: str = size, edge: int = edge) -> Launch:
+                extent = given.shape.n if size == "N" else given.shape.m
+                return dataclasses.replace(given, grid=(-(-extent // edge), *given.grid[1:]))
+
+            if (x := in_x(launch).grid[0]) > gx:
+                yield ProvenCause(
+                    f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx}, the product is right with "
+                    f"{x}",
+                    own(f"launch ceil({size} / {edge}) blocks"), relaunched=in_x,
+                )  # fmt: skip
+        return
     for by_x, by_y in dict.fromkeys([launch.block[:2], *itertools.product(edges, repeat=2)]):
 
         def covering(given: Launch, x: int = by_x, y: int = by_y) -> Launch:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from cudamm.api.chosen_architectures import chosen_architectures
 from cudamm.api.defaults import SIZE
+from cudamm.compile.signature import check_shared_bytes
 from cudamm.devices.device import DeviceInfo
 from cudamm.errors import UsageError
 from cudamm.execution.prepare import Progress
@@ -149,6 +150,9 @@ def occupancy_request(
     swept = dataclasses.replace(selection, swept=(BLOCK_SIZE,) if sweep_block_size else ())
     why_refused = "have no occupancy: name a method that runs on a GPU"
     variants = kernels_of(swept.variants(), swept.is_named, why_refused, "compute the occupancy of")
+    for method in dict.fromkeys(variant.method for variant in variants if not variant.method.builtin):
+        if method.shared_bytes.text == "0" and "grid" not in dict(method.found_fields):
+            check_shared_bytes(method, method.code, method.entry)
     differing = [] if sizes else differing_sizes(variants, SIZE)
     sizes = sizes or [own_size_or(variants, SIZE)]
     chosen, left_out = cases_of_supported_types(variants, swept.is_named, sizes, dtypes, seed=0)

@@ -11,6 +11,7 @@ from cudamm.compile.program import Program
 from cudamm.errors import KernelError, UsageError
 from cudamm.kernels.array_file import FileArray
 from cudamm.kernels.launch_plan import Argument, Launch, PlainArgument, Scratch, StructValue, TensorMap
+from cudamm.kernels.method import Method
 from cudamm.kernels.parameter_types import (
     REAL_LETTERS,
     TENSOR_MAP_LETTER,
@@ -212,19 +213,29 @@ def check_block(program: Program, launch: Launch) -> None:
             f"cannot be launched: {method.entry} allows {most} threads in a block by its __launch_bounds__, "
             f"and a block of {block} has {launch.threads_per_block}; launch at most {most} threads"
         )
-    if launch.shared_bytes == 0 and dynamic_arrays_in(text):
-        names = dynamic_arrays_in(device_code(text, program.entry))
-        if names:
-            lacks = f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__)"
-            if "grid" not in dict(method.found_fields):  # the launch is that of the options or the header
-                raise UsageError(f"{lacks}: pass the number of bytes with --shared-bytes")
-            advice = f"{lacks}, and the launch gives it 0 bytes: pass the number of bytes with --shared-bytes"
-            cure = (
-                "pass their number in the call: shared= in PyCUDA, shared_mem= in CuPy"
-                if method.path.suffix == ".py"
-                else "write their number as the third in <<<grid, block, bytes>>>"
-            )
-            raise KernelError(f"cannot run: {advice}; {cure}")
+    if launch.shared_bytes == 0:
+        check_shared_bytes(method, text, program.entry)
+
+
+def check_shared_bytes(method: Method, text: str, entry: str) -> None:
+    """Check that a kernel which gets 0 bytes of dynamic shared memory has none.
+
+    Raises:
+        UsageError, KernelError: as for `check_block`.
+    """
+    names = dynamic_arrays_in(device_code(text, entry)) if dynamic_arrays_in(text) else ()
+    if not names:
+        return
+    lacks = f"{method.entry} keeps {names[0]} in dynamic shared memory (extern __shared__)"
+    if "grid" not in dict(method.found_fields):  # the launch is that of the options or the header
+        raise UsageError(f"{lacks}: pass the number of bytes with --shared-bytes")
+    advice = f"{lacks}, and the launch gives it 0 bytes: pass the number of bytes with --shared-bytes"
+    cure = (
+        "pass their number in the call: shared= in PyCUDA, shared_mem= in CuPy"
+        if method.path.suffix == ".py"
+        else "write their number as the third in <<<grid, block, bytes>>>"
+    )
+    raise KernelError(f"cannot run: {advice}; {cure}")
 
 
 def _fits(letter: str, value: float) -> bool:

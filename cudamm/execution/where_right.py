@@ -27,6 +27,9 @@ _LEAST_STEP = 32
 _FACTORS = ((2, 3, 1), (1, 3, 2), (1, 2, 3), (3, 2, 1), (2, 1, 3), (3, 1, 2))
 """Numbers of steps in the extents of the first shape: the first of these with which all extents differ."""
 
+_MOST_WATCHED_WORK = 2**22
+"""Number of multiplications up to which a product is made larger, to have several blocks along each axis."""
+
 _MOST_S = 30.0
 """Time after which the search for one kernel's condition ends without a result, in seconds."""
 
@@ -91,6 +94,14 @@ class RightSizes:
         shapes = [self.shape(factors) for factors in _FACTORS]
         differing = (s for s in shapes if len({s.extents[g[0]] for g in self.groups}) == len(self.groups))
         return next(differing, shapes[0])
+
+    def shape_of_several_blocks(self, case: Case) -> Shape:
+        """Return a shape with several blocks along each axis: only there, blocks can race with each other."""
+        factor, shape = 1, self.shape((1, 1, 1))
+        while shape.work < _MOST_WATCHED_WORK and min(_grid_at(case, shape)) == 1:
+            factor *= 2
+            shape = self.shape([factor if {0, 1} & {*group} else 1 for group in self.groups])
+        return shape
 
     def __str__(self) -> str:
         """Return "right where M and N are multiples of 32 (the program has 64 x 64 x 8, which is …)"."""
@@ -167,6 +178,15 @@ def without_faults(right: RightSizes, has_fault: Callable[[Shape], bool]) -> Rig
     return next((sizes for sizes in (right, whole) if not has_fault(sizes.shape((1, 1, 1)))), None)
 
 
+def _grid_at(case: Case, shape: Shape) -> tuple[int, int]:
+    """Return the blocks along x and y at a shape; 0 and 0 if the kernel cannot be launched there."""
+    try:
+        launch = case_at(case, shape).launch
+    except (KernelError, UsageError):
+        return 0, 0
+    return launch.grid[:2] if launch is not None else (0, 0)
+
+
 class _Search:
     """The search for the condition of one kernel."""
 
@@ -229,11 +249,8 @@ class _Search:
         return equal if is_so and any(shape.m != shape.n for shape in equal) else None
 
     def _has_square_grid(self, shape: Shape) -> bool:
-        try:
-            launch = case_at(self._case, shape).launch
-        except (KernelError, UsageError):
-            return False
-        return launch is not None and launch.grid[0] == launch.grid[1]
+        x, y = _grid_at(self._case, shape)
+        return x == y > 0
 
     def _base(self) -> RightSizes | None:
         """Return multiples of a whole tile at which the kernel is right; None if there are none."""

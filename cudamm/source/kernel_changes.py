@@ -284,12 +284,21 @@ _LESS_PRECISE = {"double": ("float", "half", "__half"), "float": ("half", "__hal
 
 def axes_of_threads(text: str, entry: str) -> set[str]:
     """Return the axes of threadIdx that a kernel uses: x, y and z; all if it also counts in another way."""
+    return _axes_of("thread", text, entry)
+
+
+def axes_of_blocks(text: str, entry: str) -> set[str]:
+    """Return the axes of blockIdx that a kernel uses, as `axes_of_threads` does."""
+    return _axes_of("block", text, entry)
+
+
+def _axes_of(kind: str, text: str, entry: str) -> set[str]:
     functions = [text_of(function.node) for function in _functions_of(text, entry)]
     macros = re.findall(r"^[ \t]*#[ \t]*define\b(?:.*\\\n)*.*", text, re.MULTILINE)
     code = without_comments("\n".join((*functions, *macros)))
-    if re.search(r"\bthread_(?:rank|index)\b|\bthreadIdx\b(?!\s*\.)", code):
+    if re.search(rf"\b{kind}_(?:rank|index)\b|\b{kind}Idx\b(?!\s*\.)", code):
         return {"x", "y", "z"}
-    return set(re.findall(r"\bthreadIdx\s*\.\s*([xyz])\b", code))
+    return set(re.findall(rf"\b{kind}Idx\s*\.\s*([xyz])\b", code))
 
 
 def vector_of_quotient(text: str, entry: str, change: KernelChange) -> str | None:

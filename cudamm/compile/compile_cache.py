@@ -208,7 +208,9 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
     if _is_whole(target):
         return target
     try:
-        with owned_folder(folder) as temporary:
+        with _alone(target), owned_folder(folder) as temporary:
+            if _is_whole(target):  # another process has made it meanwhile
+                return target
             partial = temporary / target.name
             partial.mkdir()
             make(partial)

@@ -39,6 +39,11 @@ BANKS = 32
 BANK_BYTES = 4
 
 
+PAIR_BYTES = 8
+WIDEST_BYTES = 16
+"""Sizes of the accesses to shared memory into which nvcc merges those of 4 bytes."""
+
+
 @dataclass(frozen=True)
 class Access:
     """An access to memory in the source, with counts over all traced warps.
@@ -102,7 +107,7 @@ class Access:
     @property
     def wide_bytes(self) -> int:
         """Bytes of the widest access that nvcc makes of adjacent ones: of four elements, and at most 16."""
-        return max(self.size_bytes, min(4 * self.size_bytes, 16))
+        return max(self.size_bytes, min(4 * self.size_bytes, WIDEST_BYTES))
 
     @property
     def is_uncoalesced(self) -> bool:

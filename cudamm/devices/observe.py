@@ -24,7 +24,18 @@ from cudamm.compile.host_compiler import compile_to_count, compile_to_observe, c
 from cudamm.compile.process_group import CORES
 from cudamm.compile.program import Program
 from cudamm.devices.cpu_device import ProcessRun
-from cudamm.devices.observation import Access, Fault, FaultKind, Observation, Op, Reach, Request, SharedArray
+from cudamm.devices.observation import (
+    PAIR_BYTES,
+    WIDEST_BYTES,
+    Access,
+    Fault,
+    FaultKind,
+    Observation,
+    Op,
+    Reach,
+    Request,
+    SharedArray,
+)
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.kernels.launch_plan import Launch, Scratch
 from cudamm.kernels.problem import Matrix
@@ -420,11 +431,6 @@ def _observation(
         accessing=frozenset(block for block, reached in reached_by.items() if reached > 0),
         storing=frozenset(block for block, reached in reached_by.items() if reached > 1),
     )
-
-
-PAIR_BYTES = 8
-WIDEST_BYTES = 16
-"""Sizes of the accesses to shared memory into which nvcc merges those of 4 bytes."""
 
 
 def _access(site: int, line: int, text: str, row: Sequence[str]) -> Access:

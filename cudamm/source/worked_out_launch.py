@@ -957,9 +957,8 @@ class _Launch:
             return False
         passed = first_name(self.found.passed(name))
         if is_filled(self.file, self.function, passed, self.statement.node):
-            before = text_of(self.function.node)[
-                : self.statement.node.start_byte - self.function.node.start_byte
-            ]
+            length = self.statement.node.start_byte - self.function.node.start_byte
+            before = (self.function.node.text or b"")[:length].decode()
             kernels = re.findall(rf"(\w+)\s*<<<[^;]*>>>\s*\([^;]*\b{passed}\b", before)
             if does_add and kernels and not re.search("zero|clear|reset", kernels[-1], re.IGNORECASE):
                 self.assumed[passed] = f"{passed} is assumed to hold zeros: {kernels[-1]} is not run"

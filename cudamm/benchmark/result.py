@@ -155,6 +155,7 @@ class Result:
         inputs: kind of the random inputs; files of older versions do not name it.
         right_where: the sizes at which a kernel that is wrong here is right, in words; empty if they are not
             known.
+        is_of_host_code: whether it failed because of a mistake of the host code, and the kernel was not run.
         exact: exact figures of a kernel that was executed without a GPU; None if they were not computed.
     """
 
@@ -181,6 +182,7 @@ class Result:
     device: Annotated[str, Meta(max_length=100)] = ""
     is_final: bool = False
     right_where: str = ""
+    is_of_host_code: bool = False
 
     def __post_init__(self) -> None:
         """Replace the empty kind of inputs by the one that older versions had."""
@@ -358,6 +360,7 @@ def result_of_case(
         column_major=case.variant.method.column_major,
         device=device,
         is_final=is_final,
+        is_of_host_code=status == "failed" and bool(case.variant.method.type_conflict),
     )
 
 

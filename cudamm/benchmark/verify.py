@@ -131,7 +131,10 @@ def remarks_on(
         *remarks_on_scale(cases),
     ]
     unrun = {variant.method.path.name: None for variant, _ in cases if variant.method.type_conflict}
-    remarks += [f"{file} was not run: verify it again once its launch is mended." for file in unrun]
+    remarks += [
+        f"{file} was not run: once this is mended, verify its kernel, which may be wrong too."
+        for file in unrun
+    ]
     if is_success(results):
         remarks += not_watched(list(dict.fromkeys(variant for variant, _ in cases)), watched)
     return remarks

@@ -66,9 +66,11 @@ def misnamed_kernel(name: str) -> str:
         return f"“{name}” is {known}"
     content = _beginning(path)
     if path.suffix not in KERNEL_FILES and _has_kernel(content):
+        bare = path.with_suffix("")  # mm.cu of mm.cu.txt
+        named = bare if bare.suffix in KERNEL_FILES else path.with_suffix(".cu")
         return (
             f"“{name}” contains a kernel, but the name of a kernel file ends in one of "
-            f"{', '.join(KERNEL_FILES)}: rename it to {path.with_suffix('.cu')}"
+            f"{', '.join(KERNEL_FILES)}: rename it to {named}"
         )
     return ""
 

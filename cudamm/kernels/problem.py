@@ -101,8 +101,8 @@ def check_size(shape: Shape) -> None:
     largest = max(shape.m * shape.k, shape.k * shape.n, shape.m * shape.n)
     if largest > MOST_ELEMENTS:
         raise UsageError(
-            f"a matrix of {shape} would have {largest:,} elements; kernels index them with a 32-bit int, "
-            f"so at most {MOST_ELEMENTS:,} are allowed"
+            f"a matrix of {shape} would have {largest:,} elements; cudamm allows at most "
+            f"{MOST_ELEMENTS:,}, the largest 32-bit int, with which most kernels index them"
         )
 
 

@@ -29,7 +29,8 @@ def print_troubles(console: Console, troubles: Sequence[Trouble]) -> None:
     for (variants, status), group in itertools.groupby(troubles, key=lambda t: (t.variants, t.status)):
         several = list(group)
         for trouble in several[:MOST_TROUBLES]:
-            print_failed(console, status, f"{variants} at {_names(trouble.problems)}", trouble.reason)
+            at = "" if trouble.is_of_host_code else f" at {_names(trouble.problems)}"
+            print_failed(console, status, f"{variants}{at}", trouble.reason)
         if len(several) > MOST_TROUBLES:
             left = len(several) - MOST_TROUBLES
             console.print(f"… and {left} more of {escape(variants)}; --json FILE writes all of them")

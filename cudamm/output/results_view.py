@@ -343,6 +343,11 @@ class Trouble:
         return result.execution == "emulated" and result.verdict.correct is False
 
     @property
+    def is_of_host_code(self) -> bool:
+        """True if the mistake is one of the host code, and none of a size."""
+        return all(row.result.is_of_host_code for row in self.rows)
+
+    @property
     def variants(self) -> str:
         """Return `tiled BLOCK_SIZE=16`, or `57 variants of warp-tile`."""
         names = dict.fromkeys(row.variant for row in self.rows)

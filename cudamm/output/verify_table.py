@@ -25,7 +25,7 @@ _MARKS = {
     "✓=": "every bit equals the reference",
     _PADDED: "so with matrices padded with zeros to the multiples that the kernel requires",
     "✗": "wrong or failed",
-    "-": "skipped",
+    "-": "not run",
 }
 """Marks of results, and their meanings."""
 
@@ -79,11 +79,16 @@ def _counted(results: Sequence[Result]) -> str:
     """Return how many results are right, and whether that is a success."""
     right = sum(r.status == "ok" for r in results)
     skipped = sum(r.status == "skipped" for r in results)
+    unrun = sum(r.is_of_host_code for r in results)
+    if unrun == len(results):
+        return "Nothing was verified."
     padded = sum(r.status == "ok" and r.padded for r in results)
     with_padding = f", {'all' if padded == right else padded} with padded matrices" if padded else ""
     text = f"{right} of {len(results)} results are right{with_padding}."
     if skipped:
         text += f" {skipped} {'was' if skipped == 1 else 'were'} skipped."
+    if unrun:
+        text += f" {unrun} {'was' if unrun == 1 else 'were'} not run."
     if right == len(results):
         text += " Success!"
     elif right + skipped == len(results) and not is_success(results):
@@ -128,7 +133,7 @@ def _variant(result: Result) -> tuple[str, str]:
 
 
 def _mark(result: Result) -> str:
-    if result.status == "skipped":
+    if result.status == "skipped" or result.is_of_host_code:
         return "-"
     if result.status == "failed":
         return "✗"
@@ -137,7 +142,7 @@ def _mark(result: Result) -> str:
 
 
 def _styled_mark(result: Result) -> str:
-    return f"[bold red]{_mark(result)}[/]" if result.status == "failed" else _mark(result)
+    return f"[bold red]{mark}[/]" if (mark := _mark(result)) == "✗" else mark
 
 
 def _share_of_bound(results: Iterable[Result]) -> str:

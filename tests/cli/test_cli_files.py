@@ -94,6 +94,12 @@ def test_a_path_that_is_no_kernel_file_is_answered_with_what_to_name(
     run(f"{command} {path}").refused(2, *words)
 
 
+def test_a_name_with_a_second_ending_loses_it(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "new.cu.txt").write_text(KERNEL)
+    ended = run("verify new.cu.txt")
+    assert ended.status == 2 and ended.stderr.endswith("rename it to new.cu\n")
+
+
 def test_a_name_without_its_ending_is_recognised(run: Any) -> None:
     run("verify mine").refused(2, "“mine” is neither an option nor a kernel file (did you mean mine.cu?)")
     run("verify other").refused(2, "“other” is neither", "choose a method with -m")

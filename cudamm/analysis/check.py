@@ -71,6 +71,7 @@ from cudamm.kernels.problem import UNSCALED, Problem, Shape
 from cudamm.kernels.usual_sizes import own_size_not_run
 from cudamm.kernels.variant import EMPTY_GRID, ChosenBy, Variant, chosen_record
 from cudamm.source.c_text import dynamic_arrays_in
+from cudamm.source.included_files import line_directive
 from cudamm.source.kernel_changes import end_of_inner_loop, line_of_loop, with_all_barriers, with_barriers
 
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ def check_all(
             elif check.case is not None:
                 check.case = dataclasses.replace(check.case, compiled=compiled.get(check.case.program))
                 _check_size(executor, check.case, limit, check, timeout_s, advises)
-        has_cause = _look_for_cause(executor, group, timeout_s, keeps_consequences)
+        has_cause = _look_for_cause(executor, group, limit, timeout_s, keeps_consequences)
         right_where = _right_where(executor, group) if advises else None
         if right_where is not None and not has_cause:
             _explain_by_requirement(group, right_where)
@@ -469,9 +470,13 @@ def _overrun(case: Case, launch: Launch, timeout_s: float) -> Fault | None:
 
 
 def _look_for_cause(
-    executor: LocalExecutor, checks: Sequence[_SizeCheck], timeout_s: float, keeps_consequences: bool
+    executor: LocalExecutor,
+    checks: Sequence[_SizeCheck],
+    limit: SharedLimit,
+    timeout_s: float,
+    keeps_consequences: bool,
 ) -> bool:
-    """Look for one cause of a variant's mistakes; if it is proven, drop those that follow from it.
+    """Look for one cause of a variant's mistakes beside missing barriers; drop what follows from them.
 
     Args:
         keeps_consequences: drop none, and give accesses outside of a matrix the cure of the cause.
@@ -479,7 +484,86 @@ def _look_for_cause(
     Returns:
         Whether it is proven.
     """
+    races = [[mistake for mistake in check.errors if mistake.barrier] for check in checks]
     _try_barriers(checks, timeout_s)
+    is_wrong_anyway = any(not mistake.needs_barrier for check in checks for mistake in check.errors)
+    if is_wrong_anyway and any(races) and not keeps_consequences:
+        wrong = [
+            (check, check.case, seen)
+            for check, seen in zip(checks, races, strict=True)
+            if check.case is not None and (check.errors or seen)
+        ]
+        if _look_behind_races(executor, wrong, limit, timeout_s):
+            return True
+    return _cause_of_rest(executor, checks, timeout_s, keeps_consequences)
+
+
+def _look_behind_races(
+    executor: LocalExecutor,
+    wrong: Sequence[tuple[_SizeCheck, Case, list[Mistake]]],
+    limit: SharedLimit,
+    timeout_s: float,
+) -> bool:
+    """Look for the cause of what is wrong with the barriers that races lack; report it beside the races.
+
+    Args:
+        wrong: the checks that are not clean, their cases and their races.
+
+    Returns:
+        Whether it is proven.
+    """
+    racing, case, races = max(wrong, key=lambda each: len(each[2]))
+    barriers = _are_all_barriers(case, races, timeout_s, is_wrong_anyway=True)
+    variant = _with_barriers_in_method(case.variant, barriers) if barriers.are_enough else None
+    if variant is None:
+        return False
+    rest = [_checked_as(executor, check, case, variant, limit, timeout_s) for check, case, _ in wrong]
+    if not _cause_of_rest(executor, rest, timeout_s, keeps_consequences=False):
+        return False
+    for (check, _, races), without_races in zip(wrong, rest, strict=True):
+        hidden = barriers.hidden if check is racing else ()
+        check.errors = [*races, *hidden, *without_races.errors]
+        check.is_explained = without_races.is_explained
+    return True
+
+
+def _with_barriers_in_method(variant: Variant, barriers: _Barriers) -> Variant | None:
+    """Return a variant whose kernel has further barriers; None if there is no place for one of them."""
+    method = variant.method
+    named = line_directive(method.path.name) + "\n"
+    code = with_barriers(
+        named + method.code, method.path.name, barriers.places, is_innermost=barriers.are_innermost
+    )
+    if code is None:
+        return None
+    return dataclasses.replace(variant, method=dataclasses.replace(method, code=code.removeprefix(named)))
+
+
+def _checked_as(
+    executor: LocalExecutor,
+    check: _SizeCheck,
+    case: Case,
+    variant: Variant,
+    limit: SharedLimit,
+    timeout_s: float,
+) -> _SizeCheck:
+    """Return the check of a case with another kernel."""
+    changed = _case_of(case, variant)
+    found = _SizeCheck(variant, check.problem, changed)
+    _check_size(executor, changed, limit, found, timeout_s, advises=True)
+    return found
+
+
+def _case_of(case: Case, variant: Variant) -> Case:
+    """Return a case with another kernel, compiled."""
+    source = program(variant, case.problem.element, case.fmad, case.problem.shape)
+    return dataclasses.replace(case, variant=variant, program=source, compiled=compile_for_host(source))
+
+
+def _cause_of_rest(
+    executor: LocalExecutor, checks: Sequence[_SizeCheck], timeout_s: float, keeps_consequences: bool
+) -> bool:
+    """Look for one cause of mistakes that no missing barrier explains, as `_look_for_cause`."""
     errors = [mistake for check in checks for mistake in check.errors]
     # At a size, numbers that are cut may not be told from wrong ones, nor a sum that begins with any number.
     hidden = [m for m in errors if m.cure == IN_OWN_TYPE or BEFORE_SET in m.message]
@@ -622,7 +706,7 @@ def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:
         if len(races) == len(check.errors) and any(cured):
             continue
         unset = [mistake for mistake in check.errors if BEFORE_SET in mistake.message]
-        cured.append(_are_all_barriers(case, races, timeout_s, is_wrong_anyway=bool(unset))[0])
+        cured.append(_are_all_barriers(case, races, timeout_s, is_wrong_anyway=bool(unset)).are_enough)
         case.problem.release()
         if cured[-1]:
             check.errors, check.is_explained = [*unset, *races], False
@@ -682,8 +766,8 @@ def _barriers_of_more_steps(case: Case, races: Sequence[Mistake], timeout_s: flo
     if any(race.warp_barrier for race in races) or _is_enough(case, places, timeout_s):
         return list(races)
     if not _is_enough(case, end, timeout_s):
-        is_cured, hidden = _are_all_barriers(case, races, timeout_s)
-        return [*races, *hidden] if is_cured else list(races)
+        found = _are_all_barriers(case, races, timeout_s)
+        return [*races, *found.hidden] if found.are_enough else list(races)
     name = case.variant.method.path.name
     loop = line_of_loop(case.program.text, name, max(lines), min(lines))
     cure = f"put __syncthreads() at the end of the loop's body, after line {max(lines)}"
@@ -726,31 +810,45 @@ def _observed_with(case: Case, text: str, timeout_s: float) -> tuple[Case, list[
     return changed, errors_of(seen, None, source, changed.launch, str(case.problem.shape))
 
 
+@dataclass(frozen=True)
+class _Barriers:
+    """What the barriers do that races lack.
+
+    Attributes:
+        are_enough: whether they are all that a case lacks; None if it is not known where to put them.
+        hidden: the races that show once those seen are mended.
+        places: where they are put, as `with_barriers` takes them.
+        are_innermost: as for `with_barriers`.
+    """
+
+    are_enough: bool | None
+    hidden: tuple[Mistake, ...] = ()
+    places: frozenset[tuple[int, int, bool]] = frozenset()
+    are_innermost: bool = False
+
+
 def _are_all_barriers(
     case: Case, races: Sequence[Mistake], timeout_s: float, *, is_wrong_anyway: bool = False
-) -> tuple[bool | None, list[Mistake]]:
-    """Return whether barriers are all that a case lacks, and the races that show once those seen are mended.
+) -> _Barriers:
+    """Return whether barriers are all that a case lacks.
 
     Args:
         is_wrong_anyway: the product is wrong for another reason too: barriers only have to end the races.
-
-    Returns:
-        None in place of True or False if it is not known where to put the barriers.
     """
     name = case.variant.method.path.name
     if case.problem.scale != UNSCALED or any(m.warp_barrier or m.file != name for m in races):
-        return None, []
+        return _Barriers(None)
     try:
         with_all = functools.partial(_with_all_of, case, races, timeout_s, is_wrong_anyway=is_wrong_anyway)
         found = with_all(is_innermost=False)
-        return found if found[0] else with_all(is_innermost=True)
+        return found if found.are_enough else with_all(is_innermost=True)
     except KernelError:
-        return None, []
+        return _Barriers(None)
 
 
 def _with_all_of(
     case: Case, races: Sequence[Mistake], timeout_s: float, *, is_innermost: bool, is_wrong_anyway: bool
-) -> tuple[bool | None, list[Mistake]]:
+) -> _Barriers:
     """Return as `_are_all_barriers`. A barrier may show that another one is missing too.
 
     Raises:
@@ -770,12 +868,13 @@ def _with_all_of(
         places |= missing
         tried = _with_barriers(case, places, timeout_s, is_innermost=is_innermost)
         if tried is None:
-            return None, []
+            return _Barriers(None)
         changed, found = tried
-        if not found:
-            return is_wrong_anyway or is_right(changed), hidden
+        if not found or (is_wrong_anyway and not any(mistake.needs_barrier for mistake in found)):
+            are_enough = is_wrong_anyway or is_right(changed)
+            return _Barriers(are_enough, tuple(hidden), frozenset(places), is_innermost)
         races = [mistake for mistake in found if mistake.barrier]
-    return False, []
+    return _Barriers(False)
 
 
 def _places_of(races: Sequence[Mistake]) -> set[tuple[int, int, bool]]:
@@ -859,8 +958,11 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
     if verdict.correct:
         mistakes = _with_effect(mistakes)
     races = [mistake for mistake in mistakes if mistake.barrier]
-    are_all = _are_all_barriers(case, races, timeout_s)[0] if races else None
+    are_all = _are_all_barriers(case, races, timeout_s).are_enough if races else None
     if are_all is False:
+        behind = _cause_behind_races(case, races, timeout_s)
+        if behind is not None:
+            return f"{brief(_with_loop(races[0], case.program.text))}; and {_stated(behind, case)}"
         mistakes = [without_cure(m) if m.barrier else m for m in mistakes]
     elif are_all:
         mistakes = _barriers_of_more_steps(case, races, timeout_s)
@@ -868,10 +970,7 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
         mistakes = [without_cure(m) if _without_place(m) else m for m in mistakes]
     cause, multiple = proven_cause([case] if may_follow_from_another(mistakes, case.program) else [])
     if cause is not None:
-        file = case.variant.method.path.name
-        return "; and ".join(
-            f"{m.mistake}{f' ({m.file or file}:{m.line})' * bool(m.line)}" for m in cause.all
-        )
+        return _stated(cause, case)
     misaligned = next((mistake for mistake in mistakes if mistake.kind == "misaligned"), None)
     if misaligned is not None:  # a kernel for whole vectors leaves the matrices too where they are not whole
         return brief(misaligned)
@@ -882,6 +981,19 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
     found = [_with_loop(mistake, case.program.text) for mistake in other]
     further = (mistake.cure for mistake in found[1:] if found[0].needs_barrier and mistake.needs_barrier)
     return "; and ".join((*map(brief, found[:1]), *further))
+
+
+def _cause_behind_races(case: Case, races: Sequence[Mistake], timeout_s: float) -> ProvenCause | None:
+    """Return the cause of what is wrong with a case that has the barriers which its races lack."""
+    barriers = _are_all_barriers(case, races, timeout_s, is_wrong_anyway=True)
+    variant = _with_barriers_in_method(case.variant, barriers) if barriers.are_enough else None
+    return proven_cause([_case_of(case, variant)])[0] if variant else None
+
+
+def _stated(cause: ProvenCause, case: Case) -> str:
+    """Return the mistakes of a cause, with their places."""
+    file = case.variant.method.path.name
+    return "; and ".join(f"{m.mistake}{f' ({m.file or file}:{m.line})' * bool(m.line)}" for m in cause.all)
 
 
 def _with_loop(mistake: Mistake, text: str) -> Mistake:

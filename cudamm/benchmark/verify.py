@@ -542,13 +542,18 @@ def _ignore(doing: str) -> None:
 def _to_look_at(
     doubtful: Mapping[Variant, Sequence[tuple[Case, Verdict]]],
 ) -> Iterator[tuple[Case, Verdict]]:
-    """Yield the case of each unexplained variant that shows most: a small one, and no product of vectors."""
+    """Yield the case of each unexplained variant that shows most.
+
+    One with a race shows most, for it may have another mistake too; else a small one, no product of vectors.
+    """
+
+    def rank(pair: tuple[Case, Verdict]) -> tuple[bool, bool, int]:
+        shape = pair[0].problem.shape
+        return pair[1].cause != ORDER_MATTERS, _is_of_vectors(shape), shape.elements
+
     for cases in doubtful.values():
         if all(_is_guess(verdict) for _, verdict in cases):
-            yield min(
-                cases,
-                key=lambda pair: (_is_of_vectors(pair[0].problem.shape), pair[0].problem.shape.elements),
-            )
+            yield min(cases, key=rank)
 
 
 def _is_guess(verdict: Verdict) -> bool:

@@ -141,9 +141,9 @@ def _why_not_run(variant: Variant, own: tuple[int, int, int]) -> str:
     m, n, k = own
     if (largest := max(m * k, k * n, m * n)) > LARGEST_INT:
         return (
-            f"the program's own size, {size}, was not run: a matrix has {largest:,} elements, and cudamm runs "
-            f"at most {LARGEST_INT:,}. That is the largest int: if the kernel computes an index as int, it "
-            "overflows at this size; compute it as size_t"
+            f"the program's own size, {size}, was not run: a matrix has {largest:,} elements, and cudamm "
+            f"runs at most {LARGEST_INT:,}. That is the largest int: an index that the kernel computes as "
+            "int overflows at this size; compute it as size_t"
         )
     why = "" if is_affordable(variant, own) else ", because it is large for a processor"
     return f"the program's own size, {size}, was not run{why}; {option} runs it, or says how long it takes"

@@ -1134,8 +1134,8 @@ class _Launch:
                 if number > LARGEST_INT and self.function.types.get(text_of(size)) == "int":
                     self.sized_by = self.function.values.get(text_of(size), call)
                     return (
-                        f"the {int(number):,} bytes of {pointer} at the program's own size do not fit into an int; "
-                        f"let {text_of(size)} be a size_t"
+                        f"the {int(number):,} bytes of {pointer} at the program's own size do not fit into "
+                        f"an int; let {text_of(size)} be a size_t"
                     )
                 if verb == "allocates" and {*shares} == {Fraction(1, of_element)} and of_element > 1:
                     value = self.function.values.get(text_of(size))

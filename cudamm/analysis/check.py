@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -596,6 +596,12 @@ def _cause_of_rest(
     if len(kinds) == 1 and kinds <= {"uninitialised", "race"}:  # then the product may be right
         (kind,) = kinds
     array = beyond.array if beyond and not stays else at_first[0].array if is_unset else "C"
+    effects = {
+        check.size: _effects(executor, cause, check, case, left[check.size], timeout_s)
+        for check, case in failed.values()
+        if cause is not None and not keeps_consequences
+    }
+    kinds_of = {} if cause is None else _kinds_of(cause, effects.values(), kind, array)
     harmless: list[Mistake] | None = None  # not looked for yet
     for check, case in failed.values():
         explained = check.errors[-1:] if check.is_explained else []
@@ -604,29 +610,28 @@ def _cause_of_rest(
             check.errors = [
                 dataclasses.replace(m, cure=cure) if is_outside_of_matrix(m) else m for m in check.errors
             ]
-        elif cause is not None and (shown := _shown_at(executor, cause, check, case, timeout_s)):
+        elif cause is not None and (shown := effects[check.size]):
             is_cause_known = check.errors[:1] == explained
-            beside = (m for m in check.errors if m.kind == "out-of-bounds" and m.array == cause.array)
-            of_kind = (m for m in check.errors if m.kind == kind)
-            seen = (
-                check.errors[0] if is_cause_known else next(itertools.chain(beside, of_kind), check.errors[0])
-            )
+            first, gone = shown[0]
+            beside = (m for m in gone if m.kind == "out-of-bounds" and m.array == cause.array)
+            of_kind = (m for m in gone if m.kind == kind)
+            known = check.errors[:1] if is_cause_known else ()
+            seen = next(itertools.chain(known, beside, of_kind, gone), check.errors[0])
             if is_cause_known and not cause.is_of_index:  # what the product suggested is not what is proven
                 seen = dataclasses.replace(seen, message=seen.message.removeprefix(f"{check.cause}; "))
                 is_cause_known = False
-            found = [
-                dataclasses.replace(
-                    proven(seen, each, case.program, is_explained=is_cause_known), kind=kind, array=array
-                )
-                for each in shown
-            ]
-            found[1:] = [  # what was seen is said once
-                dataclasses.replace(mistake, message=each.mistake)
-                for mistake, each in zip(found[1:], shown[1:], strict=True)
-            ]
+            found = []
+            for each, gone in shown:
+                access = next((m for m in gone if m.kind == "out-of-bounds"), None)
+                at_this = seen if each is first else access
+                mistake = proven(at_this or seen, each, case.program, is_explained=is_cause_known)
+                if at_this is None:  # what was seen is said once
+                    mistake = dataclasses.replace(mistake, message=each.mistake)
+                kind, array = kinds_of[each.place]
+                found.append(dataclasses.replace(mistake, kind=kind, array=array))
             remaining = left[check.size]
             if not _without(check.errors, remaining):
-                found[:1] = [dataclasses.replace(found[0], message=shown[0].mistake)]
+                found[:1] = [dataclasses.replace(found[0], message=first.mistake)]
             check.errors = [*found, *(m for m in remaining if any(m.is_same(seen) for seen in check.errors))]
             check.is_explained = False
             case.problem.release()
@@ -671,18 +676,53 @@ def _harmless_at_whole_k(
         return []
 
 
-def _shown_at(
-    executor: LocalExecutor, cause: ProvenCause, check: _SizeCheck, case: Case, timeout_s: float
-) -> list[ProvenCause]:
-    """Return the mistakes of a cause that do harm at the size of a case."""
+def _effects(
+    executor: LocalExecutor,
+    cause: ProvenCause,
+    check: _SizeCheck,
+    case: Case,
+    remaining: list[Mistake],
+    timeout_s: float,
+) -> list[tuple[ProvenCause, list[Mistake]]]:
+    """Return the mistakes of a cause that do harm at the size of a case, each with what is gone without it.
+
+    Args:
+        remaining: what is left without all of them.
+    """
     shown = [each for each in cause.all if case.launch is None or each.shows_at(case.launch)]
-    if len(shown) == 2 and cause.first is not None and cause.first.has_change:
-        rest = _remaining(executor, case, cause.first, timeout_s)
-        if not rest and case.launch is not None and cause.first.fits(case.launch):
-            return shown[:1]
-        if len(rest) == len(check.errors) and not _without(rest, check.errors):  # mended, it changes nothing
-            return shown[1:]
-    return shown
+    if len(shown) < 2 or case.launch is None or not all(m.has_change and m.fits(case.launch) for m in shown):
+        return [(each, [] if i else check.errors) for i, each in enumerate(shown)]
+    effects, before = [], check.errors
+    for each in shown:
+        is_last = each is cause.all[-1]
+        left = remaining if is_last else _remaining(executor, case, each, timeout_s)
+        gone = _without(before, left)
+        if gone or len(left) != len(before):
+            effects.append((each, gone))
+        before = left
+    return effects
+
+
+def _kinds_of(
+    cause: ProvenCause,
+    effects: Iterable[Sequence[tuple[ProvenCause, Sequence[Mistake]]]],
+    kind: Kind,
+    array: str,
+) -> dict[tuple[str, int], tuple[Kind, str]]:
+    """Return the kind and the array of each mistake of a cause, by its place.
+
+    Args:
+        effects: what is gone without each mistake, at each size.
+        kind, array: those of all that was seen.
+    """
+    if kind != "out-of-bounds" or len(cause.all) == 1:
+        return dict.fromkeys((each.place for each in cause.all), (kind, array))
+    gone = [(each.place, m) for at_size in effects for each, mistakes in at_size for m in mistakes]
+    outside = {place: m.array for place, m in reversed(gone) if m.kind == "out-of-bounds"}
+    return {
+        each.place: ("out-of-bounds", outside[each.place]) if each.place in outside else ("wrong-result", "C")
+        for each in cause.all
+    }
 
 
 def _without(mistakes: Sequence[Mistake], others: Sequence[Mistake]) -> list[Mistake]:

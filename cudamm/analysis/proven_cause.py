@@ -174,6 +174,11 @@ class ProvenCause:
         return *others, dataclasses.replace(self, mistake=both[0], cure=both[1])
 
     @property
+    def place(self) -> tuple[str, int]:
+        """Return its file and line, which no other mistake of `all` has."""
+        return self.file, self.line
+
+    @property
     def is_of_index(self) -> bool:
         """Return whether an index changes, and neither a condition nor the launch."""
         return self.change is not None and not self.change[0].is_condition

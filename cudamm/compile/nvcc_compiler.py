@@ -30,6 +30,7 @@ from cudamm.compile.program import Program
 from cudamm.compile.resources import Resources, find_kernel, read_resources
 from cudamm.compile.toolkit import find_nvcc, include_options, release_in, run_nvcc
 from cudamm.errors import KernelError, NoDeviceError
+from cudamm.kernels.architecture import find_architecture
 
 
 @dataclass(frozen=True)
@@ -252,11 +253,18 @@ def nvcc() -> _Nvcc:
     return _Nvcc(path, version, tuple(dict.fromkeys(architectures)))
 
 
-STAND_IN = "sm_80"
-"""Architecture whose registers are taken for those of a GPU that is older than nvcc compiles for.
+STAND_INS = ("sm_80", "sm_75")
+"""Architectures whose registers may be taken for those of a GPU that is older than nvcc compiles for.
 
-It has as many registers for each thread of an SM, 65,536 for 2048, as the GPUs before sm_75.
+sm_80 has 65,536 registers for 2048 threads of an SM, as most GPUs from sm_30 to sm_72; sm_75 has twice as
+many for each thread, as sm_37.
 """
+
+
+def _registers_per_thread(arch: str) -> float:
+    """Return how many registers an SM has for each of its threads."""
+    found = find_architecture(arch)
+    return found.registers / found.threads
 
 
 def compiled_as(arch: str) -> str:
@@ -266,16 +274,24 @@ def compiled_as(arch: str) -> str:
     except NoDeviceError:
         return arch
     is_older = int(arch.removeprefix("sm_").rstrip("af")) < int(known[0].removeprefix("sm_"))
-    return STAND_IN if is_older and STAND_IN in known else arch
+    stand_ins = [name for name in STAND_INS if name in known]
+    if not is_older or not stand_ins:
+        return arch
+    own = _registers_per_thread(arch)
+    return next((name for name in stand_ins if _registers_per_thread(name) == own), stand_ins[0])
 
 
 def remark_on_estimate(arch: str) -> str:
     """Return a remark on registers that were compiled for another architecture; empty if they were not."""
     if (used := compiled_as(arch)) == arch:
         return ""
+    of_used, own = _registers_per_thread(used), _registers_per_thread(arch)
+    has = f"{of_used:g} registers for each thread of an SM, where {arch} has {own:.3g}"
+    if of_used == own:
+        has = "as many registers for each thread of an SM"
     return (
         f"registers are an estimate: nvcc {_dotted(nvcc().release)} cannot compile for {arch}, and they are "
-        f"those for {used}, which has as many registers for each thread of an SM"
+        f"those for {used}, which has {has}"
     )
 
 

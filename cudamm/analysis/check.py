@@ -39,7 +39,14 @@ from cudamm.analysis.mistakes import (
 )
 from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, is_right, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
-from cudamm.analysis.second_look import BEFORE_SET, IN_OWN_TYPE, endless_loop, hidden_mistakes, with_overrun
+from cudamm.analysis.second_look import (
+    BEFORE_SET,
+    IN_OWN_TYPE,
+    endless_loop,
+    hidden_mistakes,
+    local_variable_of,
+    with_overrun,
+)
 from cudamm.analysis.storing_blocks import storing_extents
 from cudamm.analysis.surplus_blocks import surplus_blocks
 from cudamm.analysis.trace import (
@@ -72,7 +79,13 @@ from cudamm.kernels.usual_sizes import own_size_not_run
 from cudamm.kernels.variant import EMPTY_GRID, ChosenBy, Variant, chosen_record
 from cudamm.source.c_text import dynamic_arrays_in
 from cudamm.source.included_files import line_directive
-from cudamm.source.kernel_changes import end_of_inner_loop, line_of_loop, with_all_barriers, with_barriers
+from cudamm.source.kernel_changes import (
+    end_of_inner_loop,
+    line_of_loop,
+    with_all_barriers,
+    with_barriers,
+    with_values_of_locals,
+)
 
 if TYPE_CHECKING:
     from cudamm.execution.executor import Executor, LocalExecutor
@@ -487,53 +500,64 @@ def _look_for_cause(
     races = [[mistake for mistake in check.errors if mistake.barrier] for check in checks]
     _try_barriers(checks, timeout_s)
     is_wrong_anyway = any(not mistake.needs_barrier for check in checks for mistake in check.errors)
-    if is_wrong_anyway and any(races) and not keeps_consequences:
+    unset = merged(m for check in checks for m in check.errors if BEFORE_SET in m.message)
+    if is_wrong_anyway and (any(races) or unset) and not keeps_consequences:
         wrong = [
             (check, check.case, seen)
             for check, seen in zip(checks, races, strict=True)
             if check.case is not None and (check.errors or seen)
         ]
-        if _look_behind_races(executor, wrong, limit, timeout_s):
+        if _look_behind(executor, wrong, unset, limit, timeout_s):
             return True
     return _cause_of_rest(executor, checks, timeout_s, keeps_consequences)
 
 
-def _look_behind_races(
+def _look_behind(
     executor: LocalExecutor,
     wrong: Sequence[tuple[_SizeCheck, Case, list[Mistake]]],
+    unset: Sequence[Mistake],
     limit: SharedLimit,
     timeout_s: float,
 ) -> bool:
-    """Look for the cause of what is wrong with the barriers that races lack; report it beside the races.
+    """Look for what is wrong once races have their barriers and variables a value; report it beside these.
 
     Args:
         wrong: the checks that are not clean, their cases and their races.
+        unset: the variables that are used before they are set.
 
     Returns:
-        Whether it is proven.
+        Whether all is explained.
     """
     racing, case, races = max(wrong, key=lambda each: len(each[2]))
-    barriers = _are_all_barriers(case, races, timeout_s, is_wrong_anyway=True)
-    variant = _with_barriers_in_method(case.variant, barriers) if barriers.are_enough else None
+    barriers = _are_all_barriers(case, races, timeout_s, is_wrong_anyway=True) if races else _Barriers(True)
+    variant = _mended(case.variant, barriers, unset) if barriers.are_enough else None
     if variant is None:
         return False
     rest = [_checked_as(executor, check, case, variant, limit, timeout_s) for check, case, _ in wrong]
-    if not _cause_of_rest(executor, rest, timeout_s, keeps_consequences=False):
+    is_clean = not any(check.errors or check.failed or check.skipped for check in rest)
+    if not is_clean and not _cause_of_rest(executor, rest, timeout_s, keeps_consequences=False):
         return False
-    for (check, _, races), without_races in zip(wrong, rest, strict=True):
+    for (check, _, races), left in zip(wrong, rest, strict=True):
+        if left.failed or left.skipped:
+            continue
         hidden = barriers.hidden if check is racing else ()
-        check.errors = [*races, *hidden, *without_races.errors]
-        check.is_explained = without_races.is_explained
+        of_values = [dataclasses.replace(mistake, sizes=(check.size,)) for mistake in unset]
+        check.errors, check.is_explained = [*of_values, *races, *hidden, *left.errors], left.is_explained
     return True
 
 
-def _with_barriers_in_method(variant: Variant, barriers: _Barriers) -> Variant | None:
-    """Return a variant whose kernel has further barriers; None if there is no place for one of them."""
+def _mended(variant: Variant, barriers: _Barriers, unset: Sequence[Mistake] = ()) -> Variant | None:
+    """Return a variant whose kernel has further barriers, and a value for each variable that is not set.
+
+    None if there is no place for one of them.
+    """
     method = variant.method
-    named = line_directive(method.path.name) + "\n"
-    code = with_barriers(
-        named + method.code, method.path.name, barriers.places, is_innermost=barriers.are_innermost
-    )
+    named, file = line_directive(method.path.name) + "\n", method.path.name
+    code: str | None = named + method.code
+    if barriers.places:
+        code = with_barriers(named + method.code, file, barriers.places, is_innermost=barriers.are_innermost)
+    if code is not None and unset:
+        code = with_values_of_locals(code, file, {(m.line, local_variable_of(m)) for m in unset})
     if code is None:
         return None
     return dataclasses.replace(variant, method=dataclasses.replace(method, code=code.removeprefix(named)))
@@ -627,8 +651,8 @@ def _cause_of_rest(
                 mistake = proven(at_this or seen, each, case.program, is_explained=is_cause_known)
                 if at_this is None:  # what was seen is said once
                     mistake = dataclasses.replace(mistake, message=each.mistake)
-                kind, array = kinds_of[each.place]
-                found.append(dataclasses.replace(mistake, kind=kind, array=array))
+                its_kind, its_array = kinds_of[each.place]
+                found.append(dataclasses.replace(mistake, kind=its_kind, array=its_array))
             remaining = left[check.size]
             if not _without(check.errors, remaining):
                 found[:1] = [dataclasses.replace(found[0], message=first.mistake)]
@@ -1026,7 +1050,7 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
 def _cause_behind_races(case: Case, races: Sequence[Mistake], timeout_s: float) -> ProvenCause | None:
     """Return the cause of what is wrong with a case that has the barriers which its races lack."""
     barriers = _are_all_barriers(case, races, timeout_s, is_wrong_anyway=True)
-    variant = _with_barriers_in_method(case.variant, barriers) if barriers.are_enough else None
+    variant = _mended(case.variant, barriers) if barriers.are_enough else None
     return proven_cause([_case_of(case, variant)])[0] if variant else None
 
 

@@ -700,7 +700,7 @@ def _of_launch(
             relaunched = cause.relaunched(launch)
             if not (trials.is_right(relaunched) and _is_clean(cause, case)):
                 continue
-            if relaunched.arguments == launch.arguments or _is_right_at_other_sizes(cause, case):
+            if _is_right_at_other_sizes(cause, case):
                 return _in_program(cause, case)
     return None
 
@@ -1041,7 +1041,8 @@ def _covering_grids(case: Case, launch: Launch) -> Iterator[ProvenCause]:
             return dataclasses.replace(given, grid=grid)
 
         x, y, _ = covering(launch).grid
-        if x >= gx and y >= gy and (x, y) != (gx, gy):
+        is_like_block = (by_x, by_y) == launch.block[:2]  # one made for another block may be larger in x or y
+        if (x > gx or y > gy) and (is_like_block or (x >= gx and y >= gy)):
             yield ProvenCause(
                 f"{FEW_BLOCKS}: tried at {launch.shape}, where it has {gx} x {gy}, the product is right with "
                 f"{x} x {y}",

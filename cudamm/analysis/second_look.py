@@ -83,9 +83,14 @@ def endless_loop(case: Case) -> list[Mistake]:
     return _warned(case, _ALWAYS_TRUE, "crash", words, cure)
 
 
+def local_variable_of(mistake: Mistake) -> str:
+    """Return the local variable of a mistake whose message has BEFORE_SET."""
+    return mistake.message.split()[3]
+
+
 def _where_declared(mistake: Mistake, case: Case) -> Mistake:
     """Return a mistake at the last line before its own that declares its variable without a value."""
-    name, own = mistake.message.split()[3], case.program.method.path.name
+    name, own = local_variable_of(mistake), case.program.method.path.name
     places = _declared_without_value(case, name)
     lines = [line for file, line in places if (file or own) == mistake.file and line <= mistake.line]
     if not lines:

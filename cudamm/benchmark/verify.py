@@ -506,10 +506,13 @@ class _Verification:
             explained: variants of which a second look has found the cause at one size.
         """
         for variant, pairs in self.doubtful.items():
-            is_known = variant in explained or not all(_is_guess(verdict) for _, verdict in pairs)
-            for case, verdict in pairs if is_known else []:
-                is_refuted = verdict.cause == ORDER_MATTERS or (verdict.cause and variant in explained)
-                if is_refuted and _is_guess(verdict) and self._result(case).verdict == verdict:
+            is_known = variant in explained or not _are_guesses(pairs)
+            for case, verdict in pairs if is_known or _have_other_launches(pairs) else []:
+                is_of_launch = _have_other_launches(pairs) and OF_LAUNCH.match(verdict.cause)
+                is_guess = _is_guess(verdict) and (
+                    verdict.cause == ORDER_MATTERS or (verdict.cause and variant in explained)
+                )
+                if (is_guess or is_of_launch) and self._result(case).verdict == verdict:
                     yield case, _without_guess(verdict)
 
     def failed(self, case: Case, verdict: Verdict, cause: str) -> Result:
@@ -518,7 +521,8 @@ class _Verification:
             cause = f"{verdict.cause.partition(':')[0]}: {cause}"
         if verdict.cause.startswith(WITHOUT_LINE):  # the cause with its line is the better one
             verdict = dataclasses.replace(verdict, reason=verdict.reason.removeprefix(f"{verdict.cause}; "))
-        if verdict.cause == ORDER_MATTERS and not _IS_RACE.search(cause):
+        is_of_order = verdict.cause == ORDER_MATTERS and not _IS_RACE.search(cause)
+        if is_of_order or OF_LAUNCH.match(verdict.cause):
             verdict = _without_guess(verdict)
         verdict = dataclasses.replace(verdict, correct=False).because_of(cause)
         return self.updated(case, status="failed", reason=verdict.reason, verdict=verdict, device="cpu")
@@ -552,8 +556,19 @@ def _to_look_at(
         return pair[1].cause != ORDER_MATTERS, _is_of_vectors(shape), shape.elements
 
     for cases in doubtful.values():
-        if all(_is_guess(verdict) for _, verdict in cases):
+        if _are_guesses(cases):
             yield min(cases, key=rank)
+
+
+def _are_guesses(pairs: Sequence[tuple[Case, Verdict]]) -> bool:
+    """Return whether no cause is known for the wrong products of a variant."""
+    return _have_other_launches(pairs) or all(_is_guess(verdict) for _, verdict in pairs)
+
+
+def _have_other_launches(pairs: Sequence[tuple[Case, Verdict]]) -> bool:
+    """Return whether products would be right with another launch, and not all with the same change of it."""
+    found = (OF_LAUNCH.match(verdict.cause) for _, verdict in pairs)
+    return len({change[0] for change in found if change}) > 1
 
 
 def _is_guess(verdict: Verdict) -> bool:

@@ -19,8 +19,8 @@ from cudamm.output.trace_table import remarks
 
 _STYLES = {"better": "green", "worse": "red"}
 _NOT_JUDGED = (
-    "A row without a verdict is neither better nor worse in itself. Instructions are those of the code, not "
-    "of its execution: one in a loop counts once."
+    "A row without a verdict is neither better nor worse in itself, or not exact. Instructions are those of "
+    "the code, not of its execution: one in a loop counts once."
 )
 
 

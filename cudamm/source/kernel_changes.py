@@ -619,6 +619,27 @@ def with_barriers(
     return _edited(text, edits)
 
 
+def with_values_of_locals(text: str, file: str, variables: Collection[tuple[int, str]]) -> str | None:
+    """Return the text with zeros for local variables; line numbers stay the same.
+
+    Args:
+        file: the file of the lines, as in `#line`.
+        variables: the line that declares each variable without a value, and its name.
+
+    Returns:
+        None if a line declares no such variable.
+    """
+    edits = {
+        (node.end_byte, node.end_byte): " = {}"
+        for declaration in all_of(parsed(text), "declaration")
+        for node in declaration.children_by_field_name("declarator")
+        if node.type in ("identifier", "array_declarator")
+        and file_and_line_of(node)[0] == file
+        and (file_and_line_of(node)[1], declared_name(node)) in variables
+    }
+    return _edited(text, edits) if len(edits) == len(variables) else None
+
+
 def _around(text: str, file: str, line: int) -> list[Node]:
     """Return the last statement of a line, and what is around it, the innermost first."""
     statements = all_of(parsed(text), "expression_statement", "declaration", "return_statement")

@@ -7,16 +7,16 @@ import re
 from tree_sitter import Node
 
 from cudamm.source.changed_expression import sign_of
-from cudamm.source.parsed_source import all_of, parsed, text_of
+from cudamm.source.parsed_source import all_of, declared_name, parsed, text_of
 
 
 def with_selected_stores(text: str) -> str:
     """Return C source in which `if (c) s[i] = a; else s[i] = b;` is `s[i] = c ? a : b;`.
 
     Each part stays in its line: the store is in that of the first branch. The elements of the two branches
-    have the same words.
+    have the same words. Of vectors such as float4, nvcc leaves both stores.
     """
-    source = text.encode()
+    source, vectors = text.encode(), _arrays_of_vectors(text)
     edits: list[tuple[int, int, bytes]] = []
     for branch in all_of(parsed(text), "if_statement"):
         condition, stores = branch.child_by_field_name("condition"), _stores(branch)
@@ -24,6 +24,8 @@ def with_selected_stores(text: str) -> str:
             continue
         (target, value), (_, other) = stores
         element = text_of(target)
+        if element.partition("[")[0].strip() in vectors:
+            continue
         of_type = f"(__typeof__({element}))"
         places = [
             (branch.start_byte, target.start_byte, ""),
@@ -38,6 +40,16 @@ def with_selected_stores(text: str) -> str:
     for start, end, new in sorted(edits, reverse=True):
         source = source[:start] + new + source[end:]
     return source.decode()
+
+
+def _arrays_of_vectors(text: str) -> set[str]:
+    """Return the names of the arrays whose elements are vectors: `__shared__ float4 tile[8][8]`."""
+    return {
+        declared_name(declarator)
+        for declaration in all_of(parsed(text), "declaration")
+        if re.search("[a-z][234]$", text_of(declaration.child_by_field_name("type")))
+        for declarator in declaration.children_by_field_name("declarator")
+    }
 
 
 def _stores(branch: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]] | None:

@@ -516,7 +516,7 @@ def brief(mistake: Mistake) -> str:
     if mistake.cure.startswith(WITHIN_MATRIX):
         return f"{mistake.message}{line}: a bounds check is missing or wrong"
     if mistake.kind == "uninitialised" and mistake.array == "C":
-        return f"{mistake.message}{line}: C has to be set to zero first"
+        return f"{mistake.message}{line}: C has to be set to zero first, or to an old C that it is to add to"
     return mistake.message + line
 
 
@@ -860,7 +860,9 @@ def uninitialised(watched: WatchedLaunch, fault: Fault) -> Mistake:
     by = "" if watched.program.method.path.suffix == ".py" else ", as with cudaMemset"
     cure = f"C is not initialised before the launch: fill it with zeros in the host code{by}"
     if fault.op != "atomic":  # else several threads add to one element
-        cure += ", or add in a variable and store the sum once"
+        cure += (
+            ", or add in a variable and store the sum once; if it is to add to an old C, copy that to the GPU"
+        )
     if watched.program.method.copies_back_only:
         cure = "pass an array of zeros by pycuda.driver.InOut, which copies it to the GPU before the launch"
     message = f"{watched.access(fault)}, which was never written"

@@ -13,7 +13,9 @@ from cudamm.kernels.problem import Matrix, Problem
 MOST_WORK = 2**27
 """Maximum number of multiplications in all launches together; each k takes two launches."""
 
-ADDS_TO_OUTPUT = "it adds to what C held before: C has to be set to zero first"
+ADDS_TO_OUTPUT = (
+    "it adds to what C held before: C has to be set to zero first, or to an old C that it is to add to"
+)
 
 IGNORES_BETA = "it adds C instead of beta C"
 """What a kernel that gets beta as an argument does, if beta is 0 and it adds to C all the same."""

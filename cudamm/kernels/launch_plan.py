@@ -255,13 +255,18 @@ def plan(variant: Variant, shape: Shape, element: ElementType, scale: Scale = UN
             for text in method.arguments
         ),
         column_major=method.column_major,
-        adds_to_zeros=method.adds_to_zeros,
+        adds_to_zeros=method.adds_to_zeros and not scale.beta,
         is_dependent=method.dependent_launch,
     )
 
 
 def _check_scale(variant: Variant, scale: Scale) -> None:
-    """Raise UsageError if the factors are not those of A B, and the arguments do not name them."""
+    """Raise UsageError if the factors are not those of A B, and the arguments do not name them.
+
+    A kernel that adds to C computes A B + C, whatever its arguments.
+    """
+    if variant.method.adds_to_zeros and scale == Scale(1.0, 1.0):
+        return
     named = {word.lower() for text in variant.method.arguments for word in re.findall(r"\w+", text)}
     for name, value in scale.names.items():
         if value != UNSCALED.names[name] and name not in named:
@@ -269,6 +274,7 @@ def _check_scale(variant: Variant, scale: Scale) -> None:
             raise UsageError(
                 f"{variant}: --{name} {value:g} needs a kernel with {name} among its arguments ({given}); "
                 "name it in --args, as in M,N,K,alpha,A,B,beta,C"
+                + (", or take --beta 1 alone: it adds to C" if variant.method.adds_to_zeros else "")
             )
 
 

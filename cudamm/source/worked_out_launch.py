@@ -742,6 +742,25 @@ class _Launch:
     def _further(self) -> Iterator[str]:
         """Yield what else the program does, as in `WorkedOutLaunch.left_out`."""
         yield from (*self._offsets(), *self._missing_copies(), *self._other_kernels(), *self._other_numbers())
+        yield from self._other_configurations()
+
+    def _other_configurations(self) -> Iterator[str]:
+        """Yield what callers of the launching function pass for its grid and block beside what is taken."""
+        names = {
+            text_of(name) for node in self.statement.configuration[:2] for name in all_of(node, "identifier")
+        }
+        values = (self.function.values[name] for name in names & self.function.values.keys())
+        names |= {text_of(name) for value in values for name in all_of(value, "identifier")}
+        for name in self.function.parameter_names:
+            if name not in names - self.found.roles.keys():
+                continue
+            passed = dict.fromkeys(text_of(node) for _, node in callers_of(self.file, self.function, name))
+            first, *others = passed or [""]
+            if others:
+                yield (
+                    f"the launch with {_listed(others)} for {name}, which other calls of "
+                    f"{self.function.name} pass: only the call with {first} was read"
+                )
 
     def _missing_copies(self) -> Iterator[str]:
         """Yield which matrices the launching function allocates and never copies, if it copies another.

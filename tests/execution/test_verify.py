@@ -197,7 +197,10 @@ def test_a_continue_around_the_barriers_is_reported_with_the_line(reason: Kernel
 @pytest.mark.parametrize("dtype", ["float64", "int32"])
 def test_adding_to_the_previous_c_is_reported(reason: Kernel, dtype: str) -> None:
     message = reason(broken("tiled", "C[row * N + col] = sum", "C[row * N + col] += sum"), "16x16x16", dtype)
-    assert message.startswith("it adds to what C held before: C has to be set to zero first; 256 of 256 ")
+    assert message.startswith(
+        "it adds to what C held before: C has to be set to zero first, or to an old C that it is to add to; "
+        "256 of 256 "
+    )
     # Every element was written. Reporting unwritten elements would point to another mistake.
     assert "never written" not in message
 

@@ -80,6 +80,7 @@ from cudamm.kernels.variant import EMPTY_GRID, ChosenBy, Variant, chosen_record
 from cudamm.source.c_text import dynamic_arrays_in
 from cudamm.source.included_files import line_directive
 from cudamm.source.kernel_changes import (
+    ADDED_BARRIER,
     end_of_inner_loop,
     line_of_loop,
     with_all_barriers,
@@ -537,13 +538,32 @@ def _look_behind(
     is_clean = not any(check.errors or check.failed or check.skipped for check in rest)
     if not is_clean and not _cause_of_rest(executor, rest, timeout_s, keeps_consequences=False):
         return False
+    follow = bool(races) and _do_races_follow(_case_of(case, variant), timeout_s)
     for (check, _, races), left in zip(wrong, rest, strict=True):
         if left.failed or left.skipped:
             continue
-        hidden = barriers.hidden if check is racing else ()
+        races = [] if follow else races
+        hidden = barriers.hidden if check is racing and not follow else ()
         of_values = [dataclasses.replace(mistake, sizes=(check.size,)) for mistake in unset]
         check.errors, check.is_explained = [*of_values, *races, *hidden, *left.errors], left.is_explained
     return True
+
+
+def _do_races_follow(case: Case, timeout_s: float) -> bool:
+    """Return whether a case with added barriers needs none of them once its other mistake is undone.
+
+    So it is if each thread reads what it wrote itself, to the wrong one of two buffers.
+    """
+    cause = proven_cause([case])[0]
+    if cause is None or case.launch is None or not (cause.has_change and cause.fits(case.launch)):
+        return False
+    try:
+        changed = cause.applied(case)
+        text = changed.program.text.replace(ADDED_BARRIER, "")
+        without_barriers, mistakes = _observed_with(changed, text, timeout_s)
+        return not mistakes and is_right(without_barriers)
+    except KernelError:
+        return False
 
 
 def _mended(variant: Variant, barriers: _Barriers, unset: Sequence[Mistake] = ()) -> Variant | None:
@@ -1026,7 +1046,9 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
     if are_all is False:
         behind = _cause_behind_races(case, races, timeout_s)
         if behind is not None:
-            return f"{brief(_with_loop(races[0], case.program.text))}; and {_stated(behind, case)}"
+            if behind[1]:
+                return _stated(behind[0], case)
+            return f"{brief(_with_loop(races[0], case.program.text))}; and {_stated(behind[0], case)}"
         mistakes = [without_cure(m) if m.barrier else m for m in mistakes]
     elif are_all:
         mistakes = _barriers_of_more_steps(case, races, timeout_s)
@@ -1047,11 +1069,17 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
     return "; and ".join((*map(brief, found[:1]), *further))
 
 
-def _cause_behind_races(case: Case, races: Sequence[Mistake], timeout_s: float) -> ProvenCause | None:
-    """Return the cause of what is wrong with a case that has the barriers which its races lack."""
+def _cause_behind_races(
+    case: Case, races: Sequence[Mistake], timeout_s: float
+) -> tuple[ProvenCause, bool] | None:
+    """Return the cause of what is wrong with the barriers that races lack, and whether they follow from it."""
     barriers = _are_all_barriers(case, races, timeout_s, is_wrong_anyway=True)
     variant = _mended(case.variant, barriers) if barriers.are_enough else None
-    return proven_cause([_case_of(case, variant)])[0] if variant else None
+    if variant is None:
+        return None
+    with_barriers_added = _case_of(case, variant)
+    cause = proven_cause([with_barriers_added])[0]
+    return None if cause is None else (cause, _do_races_follow(with_barriers_added, timeout_s))
 
 
 def _stated(cause: ProvenCause, case: Case) -> str:

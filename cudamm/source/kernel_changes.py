@@ -577,6 +577,10 @@ def with_all_barriers(text: str, entry: str) -> str:
     return _edited(text, edits)
 
 
+ADDED_BARRIER = "__syncthreads() ; "
+"""A barrier that cudamm puts into a kernel, with a space by which it can be found."""
+
+
 def with_barriers(
     text: str, file: str, places: Iterable[tuple[int, int, bool]], *, is_innermost: bool
 ) -> str | None:
@@ -603,7 +607,7 @@ def with_barriers(
             place = body.end_byte - 1
             if body.type != "compound_statement":  # one statement without braces
                 edits[body.start_byte, body.start_byte] = "{ "
-                edits[body.end_byte, body.end_byte] = " __syncthreads(); }"
+                edits[body.end_byte, body.end_byte] = f" {ADDED_BARRIER}}}"
                 continue
         else:
             inside = itertools.pairwise(second)
@@ -615,7 +619,7 @@ def with_barriers(
             if not here or here[0] in first:
                 return None
             place = here[0].start_byte
-        edits[place, place] = "__syncthreads(); "
+        edits[place, place] = ADDED_BARRIER
     return _edited(text, edits)
 
 

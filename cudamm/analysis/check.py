@@ -1072,7 +1072,7 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
 def _cause_behind_races(
     case: Case, races: Sequence[Mistake], timeout_s: float
 ) -> tuple[ProvenCause, bool] | None:
-    """Return the cause of what is wrong with the barriers that races lack, and whether they follow from it."""
+    """Return what is wrong with the barriers that races lack, and whether these races follow from it."""
     barriers = _are_all_barriers(case, races, timeout_s, is_wrong_anyway=True)
     variant = _mended(case.variant, barriers) if barriers.are_enough else None
     if variant is None:

@@ -499,8 +499,8 @@ def _look_for_cause(
         Whether it is proven.
     """
     races = [[mistake for mistake in check.errors if mistake.barrier] for check in checks]
-    _try_barriers(checks, timeout_s)
-    is_wrong_anyway = any(not mistake.needs_barrier for check in checks for mistake in check.errors)
+    is_wrong_anyway = _try_barriers(checks, timeout_s)
+    is_wrong_anyway |= any(not mistake.needs_barrier for check in checks for mistake in check.errors)
     unset = merged(m for check in checks for m in check.errors if BEFORE_SET in m.message)
     if is_wrong_anyway and (any(races) or unset) and not keeps_consequences:
         wrong = [
@@ -775,23 +775,25 @@ def _without(mistakes: Sequence[Mistake], others: Sequence[Mistake]) -> list[Mis
     return [m for m in mistakes if m.message not in known or not any(map(m.is_same, others))]
 
 
-def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:
-    """Try the missing barriers of a variant.
+def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> bool:
+    """Try the missing barriers of a variant; return whether a size has another mistake with them.
 
-    If a size has no other mistake with them, what else was seen there follows from them. If all have, another
-    mistake is the cause, and the races stay without a cure.
+    If a size has none, what else was seen there follows from them. If all have, another mistake is the cause,
+    and the races stay without a cure.
     """
     lacking = [(check, check.case) for check in checks if check.case and any(m.barrier for m in check.errors)]
     cured: list[bool | None] = []
     seen: list[Mistake] = []
     at_more_steps: list[Mistake] = []
+    shows_much = False
     for check, case in sorted(lacking, key=lambda pair: pair[0].work):
         races = [mistake for mistake in check.errors if mistake.barrier]
-        if len(races) == len(check.errors) and any(cured):
+        if len(races) == len(check.errors) and shows_much and any(cured):
             continue
         unset = [mistake for mistake in check.errors if BEFORE_SET in mistake.message]
         cured.append(_are_all_barriers(case, races, timeout_s, is_wrong_anyway=bool(unset)).are_enough)
         case.problem.release()
+        shows_much |= min(check.problem.shape.extents) > 1  # a product of two numbers is right with any index
         if cured[-1]:
             check.errors, check.is_explained = [*unset, *races], False
             if not at_more_steps:
@@ -813,6 +815,7 @@ def _try_barriers(checks: Sequence[_SizeCheck], timeout_s: float) -> None:
     if first is not None and not _is_right_with_all_barriers(first, timeout_s):
         for check in unplaced:
             check.errors = [without_cure(m) if _without_place(m) else m for m in check.errors]
+    return False in cured
 
 
 def _without_place(mistake: Mistake) -> bool:

@@ -472,8 +472,12 @@ def why_barrier_is_missed(text: str, file: str, line: int) -> tuple[str, str, in
         cure = "keep the threads until after the last barrier: guard the loads and the store instead"
         branch = next((node for node in ancestors(cause) if node.type == "if_statement"), None)
     else:
-        why = f"the barrier in line {line} is inside the if of line {place}, which some threads do not enter"
-        cure = "move the barrier out of the if, and leave only loads, sums and stores inside"
+        part = "else" if any(node.type == "else_clause" and node.parent == cause for node in around) else "if"
+        of = "else of the if" if part == "else" else "if"
+        why = (
+            f"the barrier in line {line} is inside the {of} of line {place}, which some threads do not enter"
+        )
+        cure = f"move the barrier out of the {part}, and leave only loads, sums and stores inside"
         branch = cause
     if branch is not None and _leaves_out_loads_of_edge(branch, kernel, text, in_branch=not early):
         kept = "keep the threads until after the last barrier" if early else "end the if before the barrier"

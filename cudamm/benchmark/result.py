@@ -277,6 +277,7 @@ _PLAIN_FIELDS = _field_names(
         "exact",
         "is_final",
         "right_where",
+        "is_of_host_code",
     ),
 )
 _TIMING_FIELDS = _field_names(Timing, excluded=())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudamm.analysis.trace import DEFAULT_BLOCKS, Cases, Settings, TraceResult, trace
+from cudamm.analysis.trace import Cases, Settings, TraceResult, trace
 from cudamm.errors import NoDeviceError, UsageError
 from cudamm.execution.prepare import Progress
 from cudamm.kernels.variant import Traffic
@@ -26,7 +26,7 @@ def counted_traffic(
     ]
     if not lacking:
         return {}
-    settings = Settings(blocks=DEFAULT_BLOCKS, arch=arch, timeout_s=timeout_s)
+    settings = Settings(arch=arch, timeout_s=timeout_s)
     try:
         # `trace` yields problem by problem, and the cases are grouped by problem.
         traced = list(trace([cases[position] for position in lacking], settings, fmad, progress))

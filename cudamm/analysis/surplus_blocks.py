@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from cudamm.analysis.mistakes import Mistake, WatchedLaunch, idle_blocks
-from cudamm.analysis.trace import DEFAULT_BLOCKS, Settings, observed_classes
+from cudamm.analysis.trace import Settings, observed_classes
 from cudamm.devices.observation import Observation
 from cudamm.errors import KernelError, NoDeviceError, UsageError
 from cudamm.execution.case import Case
@@ -35,7 +35,7 @@ def surplus_blocks(
     is_of_user = bool(case.variant.method.launched_at[1]) and not case.variant.method.builtin
     if not is_of_user or set(observation.blocks) == observation.storing:
         return None
-    settings = Settings(blocks=DEFAULT_BLOCKS, timeout_s=timeout_s)
+    settings = Settings(timeout_s=timeout_s)
     try:
         # Unlike the launch that was watched, this one shows the stores to __device__ variables too.
         classes, observations, storing = observed_classes(case, launch, settings)

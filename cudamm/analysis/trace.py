@@ -124,7 +124,7 @@ class Settings:
         timeout_s: time limit in seconds for a block of threads.
     """
 
-    blocks: int | None = None
+    blocks: int | None = DEFAULT_BLOCKS
     arch: str | None = None
     warp: int | None = None
     of_block: Extents = (0, 0, 0)

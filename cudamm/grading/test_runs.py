@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from cudamm.analysis.check import CheckResult, SharedLimit, check_all, observed_cause
 from cudamm.analysis.mistakes import Mistake
-from cudamm.analysis.trace import DEFAULT_BLOCKS, Settings, TraceResult, trace, unseen_bytes
+from cudamm.analysis.trace import Settings, TraceResult, trace, unseen_bytes
 from cudamm.benchmark import measure
 from cudamm.benchmark.result import Result
 from cudamm.benchmark.sampling_policy import Settings as Sampling
@@ -208,7 +208,7 @@ class TestRuns:
         compared = dict.fromkeys([self._variant, *(variant for test in tests for variant in test.of)])
         problem = Problem(*key)
         # Without an architecture accesses count as the source has them, so that the points need no nvcc.
-        settings = Settings(blocks=DEFAULT_BLOCKS, arch=None, timeout_s=self._run_s)
+        settings = Settings(arch=None, timeout_s=self._run_s)
         try:
             results = list(trace([(v, problem) for v in compared], settings, True, _no_progress))
         except (UsageError, KernelError) as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cudamm.analysis.trace import DEFAULT_BLOCKS, Settings, trace
+from cudamm.analysis.trace import Settings, trace
 from cudamm.kernels.header import read_method
 from cudamm.kernels.ladder import find
 from cudamm.kernels.method import ELEMENT_TYPES, Method
@@ -20,7 +20,7 @@ def wavefronts(method: Method, **values: int) -> tuple[int, int]:
     """Return the passes through the banks that all accesses of shared memory take, and how few would do."""
     (variant,) = variants(method, {name: (value,) for name, value in values.items()})
     problem = Problem(Shape(128, 128, 128), ELEMENT_TYPES[method.element_types[0]])
-    (result,) = trace([(variant, problem)], Settings(blocks=DEFAULT_BLOCKS), True, lambda *_: None)
+    (result,) = trace([(variant, problem)], Settings(), True, lambda *_: None)
     assert result.status == "ok", result.reason
     total = result.total("shared")
     return total.wavefronts, total.ideal_wavefronts
@@ -74,5 +74,5 @@ def test_a_method_of_tf32_is_compared_with_naive_in_float32() -> None:
     n = 128
     (variant,) = variants(find("mma-tf32"), {})
     problem = Problem(Shape(n, n, n), ELEMENT_TYPES["tf32"])
-    (result,) = trace([(variant, problem)], Settings(blocks=DEFAULT_BLOCKS), True, lambda *_: None)
+    (result,) = trace([(variant, problem)], Settings(), True, lambda *_: None)
     assert result.bytes_against_naive == pytest.approx(3 * n**2 / (2 * n**3 + n**2))

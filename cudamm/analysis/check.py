@@ -535,6 +535,8 @@ def _look_behind(
     if variant is None:
         return False
     rest = [_checked_as(executor, check, case, variant, limit, timeout_s) for check, case, _ in wrong]
+    if not unset and (hidden := merged(m for left in rest for m in left.errors if BEFORE_SET in m.message)):
+        return _look_behind(executor, wrong, hidden, limit, timeout_s)  # a race kept them from being seen
     is_clean = not any(check.errors or check.failed or check.skipped for check in rest)
     if not is_clean and not _cause_of_rest(executor, rest, timeout_s, keeps_consequences=False):
         return False
@@ -543,9 +545,9 @@ def _look_behind(
         if left.failed or left.skipped:
             continue
         races = [] if follow else races
-        hidden = barriers.hidden if check is racing and not follow else ()
+        further = barriers.hidden if check is racing and not follow else ()
         of_values = [dataclasses.replace(mistake, sizes=(check.size,)) for mistake in unset]
-        check.errors, check.is_explained = [*of_values, *races, *hidden, *left.errors], left.is_explained
+        check.errors, check.is_explained = [*of_values, *races, *further, *left.errors], left.is_explained
     return True
 
 

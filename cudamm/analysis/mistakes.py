@@ -76,7 +76,7 @@ BEHIND_OTHER = "let the second array begin behind the first"
 WITHIN_VARIABLE = "keep the index within the variable: the thread's other variables lie beside it"
 """The cure of an access beside a thread's local variable."""
 
-OR_PADDED = ", or have the matrices padded ("
+OR_PADDED = ", or pad the matrices in the program, and tell cudamm with "
 """The part of a cure that changes the launch, up to the condition."""
 
 ONCE_MENDED = "once the barrier above is there,"
@@ -1426,8 +1426,8 @@ def _or_padded(program: Program, steps: Mapping[str, int]) -> str:
         return ""
     condition = ", ".join(f"{size} % {step} == 0" for size, step in needed.items())
     has_header = re.search(r"^//\s+(?:threads|grid):", program.method.source, re.MULTILINE)
-    required = f"requires: {condition} in the header" if has_header else f"--requires '{condition}'"
-    return f"{OR_PADDED}{required})"
+    required = f"requires: {condition} in its header" if has_header else f"--requires '{condition}'"
+    return f"{OR_PADDED}{required}"
 
 
 # Words of messages, and lines of the source.

@@ -40,7 +40,7 @@ from cudamm.source.c_definitions import source_file
 from cudamm.source.c_text import dynamic_arrays_in, shared_arrays_in
 from cudamm.source.changed_expression import KernelChange
 from cudamm.source.expression import MOST_THREADS, Expression, parse, split_at_commas
-from cudamm.source.host_code import shared_bytes_of_launch
+from cudamm.source.host_code import WrittenBytes, shared_bytes_of_launch
 from cudamm.source.kernel_changes import (
     ENDS_TOO_EARLY,
     NO_ZERO,
@@ -840,15 +840,19 @@ def _more_shared_memory(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     # The last row may end with elements that no thread uses.
     is_of_elements = given * (element.size_bytes - 1) < used <= given * element.size_bytes
     times = element.size_bytes if is_of_elements else used // given if given and used % given == 0 else 0
-    how = f", {times} times as many" if times else ""
-    if times == element.size_bytes:
-        how = f": multiply their number by sizeof({element.c_name}), which is {times}"
-
-    (file, line), variable, number = case.variant.method.launched_at, "", 0
-    if line and not file:
-        variable, number = shared_bytes_of_launch(case.variant.method.source, line)
-    place = f" ({variable} in line {number})" if number else ""
-    how += f"; {variable} itself stays, as the kernel takes it too" if variable and not number else ""
+    (file, line), method = case.variant.method.launched_at, case.variant.method
+    written = shared_bytes_of_launch(method.source, line) if line and not file else WrittenBytes()
+    cure, is_number = f"let the launch give {times * given or used:,} bytes", written.text.isdigit()
+    if times == element.size_bytes and not is_number and "sizeof" not in written.text:
+        cure += f": multiply their number by sizeof({element.c_name}), which is {times}"
+    elif times and written.text and not is_number:
+        bytes_ = " ".join(written.text.split())
+        cure = f"let the launch give {times} * ({bytes_}) bytes, here {times * given:,}"
+    elif times:
+        cure += f", {times} times as many"
+    place = f" ({written.variable} in line {written.line})" if written.line else ""
+    if written.variable and not written.line:
+        cure += f"; {written.variable} itself stays, as the kernel takes it too"
 
     def enlarged(given: Launch) -> Launch:
         return dataclasses.replace(given, shared_bytes=times * given.shared_bytes or used)
@@ -856,7 +860,7 @@ def _more_shared_memory(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     yield ProvenCause(
         f"the launch gives each block {given:,} bytes of dynamic shared memory{place}, and the kernel, "
         f"tried at {launch.shape}, uses {used:,} of {reaches[0].array}",
-        f"let the launch give {times * given or used:,} bytes{how}", reaches[0].array, relaunched=enlarged,
+        cure, reaches[0].array, relaunched=enlarged,
     )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def compared_kernels(
         types = [", ".join(method.element_types) for method in methods]
         raise UsageError(
             f"{old} multiplies matrices of {types[0]} and {new} of {types[1]}: compare takes two kernels of "
-            "one element type"
+            "one element type; cudamm trace --compare takes these two, and cudamm occupancy"
         )
     chosen, _, remarks = traceable_cases(
         variants, lambda method: True, sizes, dtypes or common[:1], seed, arch

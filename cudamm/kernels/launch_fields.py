@@ -219,6 +219,11 @@ def _found(
         untried = launch.instances[:_MOST_NAMED]
         verb = f"are {NOT_TRIED} one" if len(untried) > 1 else f"is {NOT_TRIED} it"
         notes.append(f"{' and '.join(untried)} {verb} with --entry")
+    block, own_block = (
+        split_at_commas(each["threads"]) if "threads" in each else [] for each in (given, fields)
+    )
+    if block and own_block and block != own_block and "grid" in others:
+        notes.append(f"whose grid is made for blocks of {' x '.join(own_block)}; --grid changes it")
     note = f" ({'; '.join(notes)})" if notes else ""
     name = given["entry"] if "<" in given.get("entry", "") else kernel
     remark = f"{file} launches {name}{note} as {as_options(others)}" if others else ""

@@ -487,7 +487,7 @@ def troubles(results: Iterable[Result]) -> list[Trouble]:
     return sorted(found, key=lambda t: (first[_variant(t.rows[0].result)], _vagueness(t.rows[0].result)))
 
 
-_ALSO_WRONG = "wrong too: mend the mistake that is named above, then verify again"
+_ALSO_WRONG = "wrong too, by the same mistake or another: mend the one that is named above, then verify again"
 """What is reported of other sizes once the cause of a wrong product is known at one."""
 
 _NUMBER_OF_THREAD = re.compile(r"\(\d+(,\d+)+\)|\[[\d, -]+\]|\b\d[\d,]*(\.\d+)?\b")

@@ -84,24 +84,35 @@ class LaunchStatement:
         return " ".join(" ".join(parts).split())
 
 
-def shared_bytes_of_launch(source: str, line: int) -> tuple[str, int]:
-    """Return the variable that gives a launch its bytes of shared memory, and the line of its value.
+@dataclass(frozen=True)
+class WrittenBytes:
+    """How a launch says its bytes of dynamic shared memory.
 
-    Args:
-        line: the line of the launch.
-
-    Returns:
-        An empty name and 0 if the launch has no such variable, or if its value is not known; the name and 0
-        if the variable is an argument of the kernel too, which has to stay as it is.
+    Attributes:
+        text: the expression, that of the variable if the launch names one; empty if not known.
+        variable: the variable; empty if there is none, or if its value is not known.
+        line: line of its value; 0 if it is an argument of the kernel too, which has to stay as it is.
     """
+
+    text: str = ""
+    variable: str = ""
+    line: int = 0
+
+
+def shared_bytes_of_launch(source: str, line: int) -> WrittenBytes:
+    """Return how the launch in a line of a program says its bytes of dynamic shared memory."""
     file, lines = source_file(source), source.splitlines()
     for launch in launches(file):
-        name = text_of(launch.configuration[2]) if len(launch.configuration) > 2 else ""
+        if launch.line != line or len(launch.configuration) < 3:
+            continue
+        name = text_of(launch.configuration[2])
         value = launch.function.values.get(name, file.constants.get(name))
-        is_of_file = value is not None and text_of(value).partition("\n")[0] in lines[line_of(value) - 1]
-        if value is not None and launch.line == line and is_of_file:
-            return name, 0 if name in map(text_of, launch.arguments) else line_of(value)
-    return "", 0
+        if value is None:
+            return WrittenBytes("" if name.isidentifier() else name)
+        if text_of(value).partition("\n")[0] in lines[line_of(value) - 1]:
+            is_passed = name in map(text_of, launch.arguments)
+            return WrittenBytes(text_of(value), name, 0 if is_passed else line_of(value))
+    return WrittenBytes()
 
 
 def launches(file: SourceFile) -> list[LaunchStatement]:

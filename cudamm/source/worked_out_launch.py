@@ -759,7 +759,8 @@ class _Launch:
             if others:
                 yield (
                     f"the launch with {_listed(others)} for {name}, which other calls of "
-                    f"{self.function.name} pass: only the call with {first} was read"
+                    f"{self.function.name} pass: only the call with {first} was read; "
+                    f"-D {name}={others[0]} tries it"
                 )
 
     def _missing_copies(self) -> Iterator[str]:
@@ -1276,12 +1277,19 @@ class _Launch:
             there, here = (target, source) if to_gpu else (source, target)
             if unfit := self._unfit_pointers(there, here, type_of[first_name(there)]):
                 return f"the call {written} {unfit}"
+            # What stands before the launch fills the GPU's memory; what stands after it gets the result.
+            is_filled = call.start_byte < self.statement.node.start_byte
             right = "cudaMemcpyHostToDevice" if to_gpu else "cudaMemcpyDeviceToHost"
             wrong = "cudaMemcpyDeviceToHost" if to_gpu else "cudaMemcpyHostToDevice"
             if text_of(direction) == wrong and first_name(here) not in on_gpu:
+                order = (there, here) if is_filled else (here, there)
+                exchanged = ", ".join(
+                    " ".join(text_of(node).split()) for node in (*order, *given.named_children[2:])
+                )
+                cure = f"pass {right}" if is_filled == to_gpu else f"write cudaMemcpy({exchanged})"
                 return (
                     f"the call {written} copies {'to' if to_gpu else 'from'} {first_name(there)}, which is "
-                    f"memory of the GPU; pass {right}"
+                    f"memory of the GPU; {cure}"
                 )
         self.sized_by = None
         return ""

@@ -45,6 +45,7 @@ from cudamm.compile.untrusted_source import (
 )
 from cudamm.errors import KernelError, NoDeviceError
 from cudamm.source.c_text import dynamic_arrays_in, without_comments
+from cudamm.source.kernel_changes import SELECTED, without_selection
 
 STATIC_SHARED_BYTES = 48 * 1024
 """Maximum static shared memory of a kernel on every GPU, in bytes."""
@@ -493,7 +494,9 @@ def _submitted(
     if not made.rstrip().endswith(_END):
         raise NoDeviceError(f"the C++ compiler {compiler().command[0]} does not work: its text has no end")
     made = made.rstrip().removesuffix(_END)
-    check_preprocessed(made)
+    # The submission alone has been checked before its changes are tried.
+    has_selection = any(name == SELECTED for name, _ in program.method.constants)
+    check_preprocessed(without_selection(made) if has_selection else made)
     return dataclasses.replace(program, text=with_headers(made, includes))
 
 

@@ -67,6 +67,13 @@ from cudamm.source.vector_changes import (
 SELECTED = "cudamm_selected_change"
 """Name of the variable with the number of the selected change, from 1; 0 selects the kernel as it is."""
 
+_AT_LOWER_LEVEL = '#pragma GCC optimize("O1")'
+"""The first line of a text with all changes.
+
+Some changes have undefined behaviour, such as a division by 0. At its higher levels GCC concludes that they
+are never selected, and the kernel crashes with others.
+"""
+
 MOST_CHANGES = 1000
 """Maximum number of changes of one kernel that are tried."""
 
@@ -719,6 +726,11 @@ def with_all_changes(text: str, changes: Sequence[KernelChange]) -> str:
     # Some changes have undefined behaviour, such as a division by 0. At its higher levels GCC concludes that
     # they are never selected, and the kernel crashes with others.
     return f'#pragma GCC optimize("O1")\nstatic int {SELECTED};{tables}\n{_edited(text, edits)}'
+
+
+def without_selection(text: str) -> str:
+    """Return a text with all changes, perhaps preprocessed, without the pragma and the names added to it."""
+    return re.sub(rf"\b{SELECTED}\w*", "", text.replace(_AT_LOWER_LEVEL, "", 1))
 
 
 def _edited(text: str, edits: Mapping[tuple[int, int], str]) -> str:

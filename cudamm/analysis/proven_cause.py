@@ -256,6 +256,7 @@ _found: dict[tuple[object, ...], tuple[ProvenCause | None, int | None]] = {}
 
 
 def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
+    end = _end_of_search()
     edge = math.lcm(*(edge for edge in _edges(case.program, of) if edge <= LARGEST_EDGE))
     if edge > LARGEST_TILE:  # a row of a tile is padded: 18 elements for 16
         edge = math.lcm(*of.block[:2])
@@ -297,7 +298,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             if not any(fault.kind == "misaligned" for fault in seen):  # else any row may do
                 of_usual = of_usual or _of_declarations(whole, changes_of_extents(source.text, source.entry))
             cause = of_usual or _of_launch(whole, _other_sizes) or _of_launch(whole, _other_blocks)
-            cause = cause or _of_like_sizes_and_another(whole)
+            if cause is None and time.monotonic() < end:  # a launch that crashes late takes its time
+                cause = _of_like_sizes_and_another(whole)
             return (_of_several_edges(case, edge, cause) if cause and cause.has_change else cause), None
         faults = _faults(whole)
         if faults is None or faults:  # such as a loop past the end of a tile, into memory that is 0

@@ -153,7 +153,7 @@ def test_students_see_nothing_of_hidden_problems_but_whether_they_passed(graded)
     wrong = RIGHT.replace("k < K", "k < K - K % 8")
     grade = graded(wrong, KERNEL + ONE_PROBLEM + hidden + unseen)
     assert [g.status for g in grade.graded] == ["passed", "failed", "failed"]
-    assert "19 x 23" in grade.graded[1].outcome.detail or "K = 29" in grade.graded[1].outcome.detail
+    assert "k < K - K % 8 instead of k < K" in grade.graded[1].outcome.detail
     first, second, third = seen_tests(grade)
     assert (first.name, second.name, third.visibility) == (
         "right at 24x24x24 float32",

@@ -102,7 +102,7 @@ def test_a_kernel_that_crashes_or_does_not_end_costs_its_points(graded, capfd, n
     detail = grade.graded[0].outcome.detail
     assert {**FAILED, **LONG}[name] in detail
     assert name != "endless_barrier" or "never ends" not in detail, "another thread may change the flag"
-    assert time.monotonic() - start < 60
+    assert time.monotonic() - start < 180, "the search for a cause has a time limit too"
     assert capfd.readouterr() == ("", ""), "what a kernel prints is dropped"
 
 

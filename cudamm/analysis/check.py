@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from cudamm.analysis.mistakes import (
     AFTER_READING,
     BLOCK_LIKE_TILE,
+    LEFT_THE_KERNEL,
     ONCE_MENDED,
     Kind,
     Mistake,
@@ -1011,10 +1012,11 @@ def _are_all_multiples(case: Case) -> bool:
 
 
 def _with_effect(mistakes: Sequence[Mistake]) -> list[Mistake]:
-    """Return the mistakes of a kernel with a right product, without reads of C that it does not use.
+    """Return the mistakes of a kernel with a right product, without those that do no harm to it.
 
     Published kernels read C for beta before they look whether the element is within C, and use the value only
-    then. `check` reports these reads, also as races; they do not fail a right product.
+    then; and GPUs since compute capability 7.0 do not wait for threads that have left. `check` reports these
+    reads, also as races, and these threads; they do not fail a right product.
     """
 
     def loads(mistake: Mistake) -> set[int]:
@@ -1023,7 +1025,7 @@ def _with_effect(mistakes: Sequence[Mistake]) -> list[Mistake]:
 
     outside = [loads(mistake) for mistake in mistakes if mistake.kind == "out-of-bounds"]
     unused = set().union(*outside)
-    return [mistake for mistake in mistakes if not loads(mistake) & unused]
+    return [m for m in mistakes if not loads(m) & unused and LEFT_THE_KERNEL not in m.message]
 
 
 def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -> str | None:

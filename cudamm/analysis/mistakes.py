@@ -73,6 +73,9 @@ BLOCK_LIKE_TILE = (
 BEHIND_OTHER = "let the second array begin behind the first"
 """The beginning of the cure of two arrays that overlap."""
 
+LEFT_THE_KERNEL = "left the kernel while"
+"""In the message of a barrier that threads miss because they have left."""
+
 WITHIN_VARIABLE = "keep the index within the variable: the thread's other variables lie beside it"
 """The cure of an access beside a thread's local variable."""
 
@@ -962,12 +965,12 @@ def divergent_barrier(watched: WatchedLaunch, fault: Fault) -> Mistake:
         if " the mask 0x" in message
         else "let all threads of the block reach the barrier: put it outside of conditions, let no thread "
         "return or continue before it, skip only loads and stores, and write 0 to a tile in place of a load"
-        if "left the kernel" in message
+        if LEFT_THE_KERNEL in message
         else "let all threads of the block meet at one barrier, outside of the branches"
     )
     line, other_line = fault.line or lines[0] if lines else fault.line, lines[-1] if len(lines) > 1 else 0
     name = watched.program.method.path.name
-    is_own = fault.file in ("", name) and ("left the kernel" in message or len(lines) > 1)
+    is_own = fault.file in ("", name) and (LEFT_THE_KERNEL in message or len(lines) > 1)
     reasons = {each: why_barrier_is_missed(watched.program.text, name, each) for each in lines if is_own}
     known = [(barrier, found) for barrier, found in reasons.items() if found is not None]
     if len(known) == 1:  # else there is a barrier in each branch of an if

@@ -372,6 +372,9 @@ _ToWatch = tuple[list[tuple[Case, Verdict]], list[tuple[Case, Verdict]]]
 """Right cases of a variant: those to watch, and those to watch if one of the former has a fault."""
 
 
+RIGHT_ALL_THE_SAME = "the product is right on the CPU device all the same"
+
+
 class _Verification:
     """The verification of cases, by one or several devices.
 
@@ -524,6 +527,8 @@ class _Verification:
         is_of_order = verdict.cause == ORDER_MATTERS and not _IS_RACE.search(cause)
         if is_of_order or OF_LAUNCH.match(verdict.cause):
             verdict = _without_guess(verdict)
+        if verdict.correct and not verdict.reason:
+            verdict = dataclasses.replace(verdict, reason=RIGHT_ALL_THE_SAME)
         verdict = dataclasses.replace(verdict, correct=False).because_of(cause)
         return self.updated(case, status="failed", reason=verdict.reason, verdict=verdict, device="cpu")
 

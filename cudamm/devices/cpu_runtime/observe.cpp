@@ -740,6 +740,13 @@ void Recorder::shared_request(unsigned warp, Site& site, unsigned mask, const Ev
         site.pair_requests += 1, site.pair_wavefronts += p.needed, site.pair_ideal += p.least;
         site.merged_threads += threads_in, site.merged_bytes_used += different * site.size;
     }
+    if (site.op != load) {  // what a thread has read of an array is read again once it has written there
+        const auto& open = chunks[load];
+        for (auto read = chunks[load].lower_bound({warp, 0}); read != open.end() && read->first.first == warp; ++read) {
+            Site& loaded = sites[{read->first.second, load}];
+            if (loaded.array == site.array && !read->second.all.empty()) count_chunks(loaded, read->second);
+        }
+    }
     CopySource& source = copy_sources[warp];
     if (site.op == copy_store && source.mask) {
         // Source: counts of Nsight Compute (docs/trace.md). A copy of 16 bytes a thread bypasses L1: for each line

@@ -532,6 +532,9 @@ def _look_behind(
     """
     racing, case, races = max(wrong, key=lambda each: len(each[2]))
     barriers = _are_all_barriers(case, races, timeout_s, is_wrong_anyway=True) if races else _Barriers(True)
+    if barriers.hidden and _ends_races(case, _end_of_loop(races), timeout_s):  # one instead of several
+        barriers = _Barriers(True, places=frozenset(_end_of_loop(races)))
+        wrong = [(check, of, [_at_end_of_loop(seen, of)] if seen else []) for check, of, seen in wrong]
     variant = _mended(case.variant, barriers, unset) if barriers.are_enough else None
     if variant is None:
         return False
@@ -850,19 +853,28 @@ def _barriers_of_more_steps(case: Case, races: Sequence[Mistake], timeout_s: flo
         case = case_at(case, Shape(deeper, deeper, deeper) if m == n == k else Shape(m, n, deeper))
     except (KernelError, UsageError):
         return list(races)
-    lines = [line for race in races for line in race.barrier_lines]
-    places = _places_of(races)
-    end = {(max(lines), min(lines), True)}
+    places, end = _places_of(races), _end_of_loop(races)
     if any(race.warp_barrier for race in races) or _is_enough(case, places, timeout_s):
         return list(races)
     if not _is_enough(case, end, timeout_s):
         found = _are_all_barriers(case, races, timeout_s)
         return [*races, *found.hidden] if found.are_enough else list(races)
-    name = case.variant.method.path.name
-    loop = line_of_loop(case.program.text, name, max(lines), min(lines))
-    cure = f"put __syncthreads() at the end of the loop's body, after line {max(lines)}"
+    return [_at_end_of_loop(races, case)]
+
+
+def _end_of_loop(races: Sequence[Mistake]) -> set[tuple[int, int, bool]]:
+    """Return the place at the end of the loop of some races, as `with_barriers` takes it."""
+    lines = [line for race in races for line in race.barrier_lines]
+    return {(max(lines), min(lines), True)}
+
+
+def _at_end_of_loop(races: Sequence[Mistake], case: Case) -> Mistake:
+    """Return the first of some races, with a barrier at the end of the loop as the cure of all."""
+    ((last, first, _),) = _end_of_loop(races)
+    loop = line_of_loop(case.program.text, case.variant.method.path.name, last, first)
+    cure = f"put __syncthreads() at the end of the loop's body, after line {last}"
     cure += f", of the loop in line {loop}" * bool(loop)
-    return [dataclasses.replace(without_cure(races[0]), cure=cure, needs_barrier=True)]
+    return dataclasses.replace(without_cure(races[0]), cure=cure, needs_barrier=True)
 
 
 def _is_enough(case: Case, places: set[tuple[int, int, bool]], timeout_s: float) -> bool:
@@ -872,6 +884,15 @@ def _is_enough(case: Case, places: set[tuple[int, int, bool]], timeout_s: float)
     except KernelError:
         return False
     return tried is not None and not tried[1] and is_right(tried[0])
+
+
+def _ends_races(case: Case, places: set[tuple[int, int, bool]], timeout_s: float) -> bool:
+    """Return whether barriers at some places leave no race."""
+    try:
+        tried = _with_barriers(case, places, timeout_s, is_innermost=False)
+    except KernelError:
+        return False
+    return tried is not None and not any(mistake.needs_barrier for mistake in tried[1])
 
 
 def _with_barriers(

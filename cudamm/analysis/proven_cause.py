@@ -328,7 +328,8 @@ def _search(case: Case, of: Launch) -> tuple[ProvenCause | None, int | None]:
             return cause, None
         if is_right(ragged):
             if _has_no_fault(ragged):  # such as (K + TILE - 2) / TILE, which is wrong for one remainder alone
-                return None if is_right(case) else _of_text(case, _is_condition), None
+                found = None if is_right(case) else _of_text(case, _is_condition) or _of_two_conditions(case)
+                return found, None
             return _of_text(ragged, _is_zero) or _of_text(ragged, _is_condition), None
         cause = _of_launch(ragged, _rounded_up) or _of_text(ragged, _is_condition)
         cause = cause or _of_vectors(case, edge) or _of_launch(ragged, _more_blocks)
@@ -372,6 +373,29 @@ def _of_like_sizes_and_another(whole: Case) -> ProvenCause | None:
             case.problem.release()
         if second:
             return second
+    return None
+
+
+def _of_two_conditions(case: Case) -> ProvenCause | None:
+    """Return two conditions that a kernel lacks, the first of which ends its line's accesses beyond a matrix.
+
+    So it is where the first tiles are loaded before the loop, and K is smaller than a tile.
+    """
+    lines = {fault.line for fault in _faults(case) or () if fault.kind == "out-of-bounds"}
+    file = case.variant.method.path.name
+    for change in _changes_of(case) if len(lines) > 1 else ():
+        if not change.is_condition or change.file != file or change.line != min(lines):
+            continue
+        edited = change, case.program.text
+        first = ProvenCause(change.mistake, change.cure, change.array, "", change.line, edited)
+        try:
+            left = _faults(first.applied(case))
+        except KernelError:
+            continue
+        if left is not None and all(fault.line != change.line for fault in left):
+            second = _of_text(case, _is_condition, first=first)
+            if second is not None:
+                return second
     return None
 
 

@@ -583,6 +583,9 @@ def _base_name(node: Node) -> str:
     return flat_name(node) if node.type in ("identifier", "field_expression") else ""
 
 
+_OF_DIM3 = ("x", "y", "z")
+
+
 def _member_of(
     file: SourceFile, function: Function, given: Node, struct: str, member: str, levels: int
 ) -> int | None:
@@ -616,7 +619,10 @@ def _member_of(
         value = values.get(member) or values.get(f"this_{member}")
         if value and given.named_child_count <= len(constructor.parameter_names):
             return _bound_number(file, function, constructor, value, given, levels - 1)
-    value = listed_member(given, [m.lstrip("*") for m in members_of_structs(file).get(struct, ())], member)
+    members = _OF_DIM3 if struct == "dim3" else members_of_structs(file).get(struct, ())
+    value = listed_member(given, [m.lstrip("*") for m in members], member)
+    if value is None and struct == "dim3" and member in members:
+        return 1
     return _own_number(file, function, value, levels - 1)
 
 

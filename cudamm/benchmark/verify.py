@@ -372,9 +372,6 @@ _ToWatch = tuple[list[tuple[Case, Verdict]], list[tuple[Case, Verdict]]]
 """Right cases of a variant: those to watch, and those to watch if one of the former has a fault."""
 
 
-RIGHT_ALL_THE_SAME = "the product is right on the CPU device all the same"
-
-
 class _Verification:
     """The verification of cases, by one or several devices.
 
@@ -528,7 +525,7 @@ class _Verification:
         if is_of_order or OF_LAUNCH.match(verdict.cause):
             verdict = _without_guess(verdict)
         if verdict.correct and not verdict.reason:
-            verdict = dataclasses.replace(verdict, reason=RIGHT_ALL_THE_SAME)
+            verdict = dataclasses.replace(verdict, reason="the product is right all the same")
         verdict = dataclasses.replace(verdict, correct=False).because_of(cause)
         return self.updated(case, status="failed", reason=verdict.reason, verdict=verdict, device="cpu")
 

@@ -128,7 +128,7 @@ def own_size_not_run(variant: Variant, sizes: Sequence[tuple[int, ...]]) -> list
         is_named = not usual.issuperset(sizes)  # by the user
         why = (
             "the program's own size, if it has a single one, was not found in the file and not tried; -n "
-            "names it: -n 96x80x64"
+            "names it, such as -n 96x80x64 for M x N x K"
         )
         return [] if is_named else [why]
     return [_why_not_run(variant, size) for size in method.program_sizes if size not in sizes]

@@ -59,6 +59,14 @@ def with_constants(variant: Variant) -> Variant:
     return Variant(changed, (*variant.values, *constants.items()))
 
 
+def uses(method: Method, names: set[str]) -> bool:
+    """Return whether a user's kernel itself, and not only its launch, uses a constant or a parameter."""
+    from cudamm.source.compiled_constants import constants_in_functions  # loads the parser
+
+    is_argument = names & {*re.findall(r"\w+", method.entry)}
+    return bool(is_argument) or constants_in_functions(method.code, names)
+
+
 def compiled_in(variant: Variant) -> tuple[str, ...]:
     """Return the constants of a user's file that give the block, if the kernel itself uses one of them too.
 
@@ -68,11 +76,7 @@ def compiled_in(variant: Variant) -> tuple[str, ...]:
     names = names_in_block(method) & dict(method.numbers).keys()
     if method.builtin or not names:
         return ()
-    from cudamm.source.compiled_constants import constants_in_functions  # loads the parser
-
-    used = constants_in_functions(method.code, names)
-    is_argument = names & {*re.findall(r"\w+", method.entry)}
-    return tuple(sorted(names)) if used or is_argument else ()
+    return tuple(sorted(names)) if uses(method, names) else ()
 
 
 def with_other_blocks(case: Case) -> Sequence[Case]:

@@ -29,6 +29,7 @@ from cudamm.occupancy.block_constants import (
     compiled_in,
     has_number_instead,
     names_in_block,
+    uses,
     with_constants,
     with_other_blocks,
 )
@@ -188,6 +189,9 @@ def _best(
     if constants and not any(has_number_instead(with_constants(case.variant), name) for name in constants):
         names = ", ".join(sorted(names_in_block(case.variant.method)))
         tried += f"; {names} give the size: -D tries others"
+    elif not case.variant.method.builtin and len(possible) == 1:
+        parameters = sorted(names_in_block(case.variant.method) & case.variant.params.keys())
+        tried += f"; -D {parameters[0]}=… tries others" if parameters else ""
     return _best_of(architecture, [results[i] for i in possible], tried)
 
 
@@ -238,6 +242,8 @@ def is_sized_at_launch(case: Planned) -> bool:
     """
     variant, element = case.variant, case.problem.element
     names = {BLOCK_SIZE, *names_in_block(variant.method)}
+    if not variant.method.builtin:
+        names = {name for name in names if uses(variant.method, {name})}
     arguments = re.findall(r"\w+", variant.method.entry.partition("<")[2])  # `mm<8>` with blocks of 8 x 8
     is_argument = any(str(extent) in arguments for extent in variant.method.threads)
     is_argument |= any(map(str.isdigit, arguments)) and "blockDim" not in variant.method.code

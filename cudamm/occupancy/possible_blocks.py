@@ -12,7 +12,7 @@ from cudamm.kernels.launch_plan import Extents
 from cudamm.kernels.problem import Problem
 from cudamm.kernels.variant import Variant
 from cudamm.occupancy.active_blocks import active_blocks
-from cudamm.occupancy.block_constants import has_number_instead, names_in_block, with_constants
+from cudamm.occupancy.block_constants import has_number_instead, names_in_block, uses, with_constants
 from cudamm.occupancy.block_size import LARGEST_EDGE
 from cudamm.occupancy.kernel_occupancy import compile_for_all, plan_for, results_of
 from cudamm.occupancy.occupancy_result import OccupancyResult, Step
@@ -30,10 +30,10 @@ def steps_of_block_size(
     """Return the nearest smaller and the nearest larger block of a kernel with more active warps.
 
     If one parameter or constant of the file gives the block, the kernel is compiled with its other values,
-    because they change registers and shared memory too. If several do, none is proposed: they are the tiles
-    of the kernel. None is proposed either if the launch of a user's kernel has the value as a number too, as
-    `N / 32` beside a block of TILE threads: another value does not change that number. A block that the file
-    fixes keeps its form, and the kernel its registers and shared memory.
+    because they change registers and shared memory too. If several do, and the kernel itself uses one, none
+    is proposed: they are its tiles. None is proposed either if the launch of a user's kernel has the value as
+    a number too, as `N / 32` beside a block of TILE threads: another value does not change that number. A
+    block that the launch alone fixes keeps its form, and the kernel its registers and shared memory.
     """
     case = with_constants(case[0]), case[1]
     variant, _ = case
@@ -43,7 +43,7 @@ def steps_of_block_size(
         if has_number_instead(variant, name):
             return ()
         return nearest(_with_other_values(architecture, case, name, fmad, carveout_percent), result)
-    if names:
+    if names and (variant.method.builtin or uses(variant.method, names)):
         return ()
     return nearest(_of_fixed_block(architecture, case, result, fmad, carveout_percent), result)
 

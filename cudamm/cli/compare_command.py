@@ -110,9 +110,15 @@ def compare_command(
     cudamm compare my.cu,entry=v1 my.cu,entry=v2   two functions of a file
     """
     if len(names) != 2:
+        (only,) = names if len(names) == 1 else [""]
+        other_way = (
+            f"{only},entry=ONE {only},entry=OTHER are two functions of a file"
+            if only and _is_kernel(only)
+            else "cudamm bench shows several kernels in one table"
+        )
         raise UsageError(
             "compare takes two files of results (OLD.json NEW.json) or two kernels (OLD.cu NEW.cu), not "
-            f"{len(names) or 'none'}; cudamm bench shows several kernels in one table"
+            f"{len(names) or 'none'}; {other_way}"
         )
     from cudamm.kernels.misnamed_file import misnamed_kernel
 

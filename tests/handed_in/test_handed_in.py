@@ -3,7 +3,7 @@
 Each folder holds the files of one kind, and a `cases.json` with what cudamm has to answer: the exit status,
 what the output contains (regular expressions), and what it does not contain. `sound` is true if the kernel
 has no mistake. A file that differs little from another is not stored: its case names the other file (`of`),
-and each text that differs, with the one in its place (`with`).
+and each text that differs, with the one in its place (`with`). Such a case is a long test.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ def _file(case: dict[str, Any], folder: Path) -> Path:
 
 
 @pytest.mark.sampled(200)
-@pytest.mark.parametrize("case", CASES, ids=_name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.long if "of" in case else (), id=_name(case)) for case in CASES],
+)
 def test_a_file_that_is_handed_in_gets_the_right_answer(case: dict[str, Any], tmp_path: Path) -> None:
     command, *options = case["command"].split()
     ended = subprocess.run(

@@ -6,6 +6,7 @@ a right kernel with wrong sizes. The memory of the caller's matrices shows it: `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -14,7 +15,6 @@ from tree_sitter import Node
 from cudamm.source.c_definitions import Function, SourceFile
 from cudamm.source.c_numbers import Translation
 from cudamm.source.changed_expression import replaced
-from cudamm.source.expression import parse
 from cudamm.source.host_code import allocations, first_name, size_name
 from cudamm.source.parsed_source import all_of, text_of
 from cudamm.source.passed_shapes import PRODUCT_OF_FACTORS
@@ -52,9 +52,9 @@ def call_with_other_sizes(
         if not (len(a) == len(b) == len(c) == 2 and all(len(of) == 1 for of in common.values())):
             continue
         right = {role: next(iter(of)) for role, of in common.items()}
-        given = {role: size_name(caller, nodes[role]) for role in right}
+        given = {role: _written_size(caller, nodes[role]) for role in right}
         wrong = [role for role in right if given[role] != right[role]]
-        values = {own_value(file, caller, right[role]) for role in wrong}
+        values = {int(of) if (of := right[role]).isdigit() else own_value(file, caller, of) for role in wrong}
         is_harmless = None not in values and len(values) == 1  # such as two sizes of 512
         if sorted(given.values()) != sorted(right.values()) or not wrong or is_harmless:
             continue
@@ -89,8 +89,17 @@ def _parameters_of_copies(function: Function, letters: Mapping[str, str]) -> Ite
                 yield letter, on_host
 
 
+def _written_size(caller: Function, node: Node) -> str:
+    """Return the number, or the name of the number, that an argument passes on."""
+    return text_of(node) if node.type == "number_literal" else size_name(caller, node)
+
+
+_OF_ELEMENT = ("sizeof", "element")
+_BYTES_OF_ELEMENT = ("2", "4", "8")
+
+
 def _extents(file: SourceFile, caller: Function, name: str) -> frozenset[str]:
-    """Return the names that the size of a matrix's memory multiplies; none if they are not certain."""
+    """Return the names and numbers that the size of a matrix's memory multiplies; none if not certain."""
     found: set[frozenset[str]] = set()
     value = caller.first_values.get(name)
     made = all_of(value, "new_expression") if value is not None else ()
@@ -101,5 +110,8 @@ def _extents(file: SourceFile, caller: Function, name: str) -> frozenset[str]:
         size = size.named_children[0] if size.type == "new_declarator" else size
         number = Translation(file, caller, frozenset(), keeps_leaves=True).of(size)
         if number is not None and PRODUCT_OF_FACTORS.fullmatch(number.text):
-            found.add(frozenset(parse(number.text).names - {"element"}))
+            factors = [each for each in re.findall(r"sizeof|\w+", number.text) if each not in _OF_ELEMENT]
+            if len(factors) > 2 and factors[-1] in _BYTES_OF_ELEMENT:
+                factors.pop()
+            found.add(frozenset(factors))
     return found.pop() if len(found) == 1 else frozenset()

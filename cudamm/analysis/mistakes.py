@@ -231,10 +231,10 @@ def _is_load(mistake: Mistake) -> bool:
     return any(at.op == "load" for at in mistake.threads[:1])
 
 
-_NO_CAUSE = re.compile(r"\d+ of \d+ elements (wrong|left as they were)")
+_NO_CAUSE = re.compile(r"\d+ of \d+ elements wrong")
 """Beginning of the message of a wrong product whose cause is not known."""
 
-_OF_PRODUCT = re.compile(r"\d+ of \d+ elements? (wrong|left as they were|never written)")
+_OF_PRODUCT = re.compile(r"\d+ of \d+ elements? (wrong|never written)")
 """The same, also for elements that no thread writes, which show a cause of their own."""
 
 

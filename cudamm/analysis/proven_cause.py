@@ -49,6 +49,7 @@ from cudamm.source.kernel_changes import (
     OTHER_CONDITION,
     SELECTED,
     STEP_OF_GRID,
+    TAKEN_TWICE,
     TWO_INDICES,
     TWO_VARIABLES,
     WRONG_SIZE,
@@ -1639,9 +1640,10 @@ def _compiled_together(
 def _may_be_undone_elsewhere(one: KernelChange, other: KernelChange) -> bool:
     """Return whether two changes may undo one mistake in two places.
 
-    Such are two changes of one array's indices where it is written and where it is read.
+    Such are two changes of one array's indices where it is written and where it is read, and one of two
+    quotients that is a remainder.
     """
-    beginnings = (TWO_INDICES, TWO_VARIABLES, WRONG_SIZE)
+    beginnings = (TWO_INDICES, TWO_VARIABLES, WRONG_SIZE, TAKEN_TWICE)
     is_of_both = any(
         one.mistake.startswith(words) and other.mistake.startswith(words) for words in beginnings
     )

@@ -360,7 +360,7 @@ def describe_wrong(
         may_add = problem.scale.beta or (names_beta and unwritten.all())
         return (
             f"{count} of {product.size} element{'s' * (product.size > 1)} "
-            f"{'left as they were' if may_add else 'never written'}, "
+            f"{'wrong, left as they were' if may_add else 'never written'}, "
             f"first C[{row}][{column}]{_tile(variant, row, column)}{where(unwritten)}"
         )
     row, column = _first(wrong)

@@ -12,7 +12,7 @@ from cudamm.execution.case import Case
 from cudamm.execution.executor import LocalExecutor
 from cudamm.execution.prepare import case_at
 from cudamm.kernels.method import SIZE_NAMES
-from cudamm.kernels.problem import Shape
+from cudamm.kernels.problem import UNSCALED, Shape
 from cudamm.kernels.usual_sizes import AFFORDABLE_WORK, are_square_only, tile_of
 
 _USUAL_STEP = 64
@@ -54,6 +54,7 @@ class RightSizes:
         most_k: K has to be at most so large, and no more is required; 0 for any K.
         of_blocks: sizes at which a grid has as many blocks along x as along y are right too; those known, and
             the program's; None if it is not so.
+        is_unscaled: the kernel was run with alpha 1 and beta 0, and its program has others.
     """
 
     groups: Groups
@@ -62,6 +63,7 @@ class RightSizes:
     is_only_own: bool = False
     most_k: int = 0
     of_blocks: frozenset[Shape] | None = None
+    is_unscaled: bool = False
 
     def holds(self, shape: Shape) -> bool:
         """Return whether a shape is one of these sizes."""
@@ -108,7 +110,8 @@ class RightSizes:
         size = " x ".join(map(str, self.program_size or ()))
         if self.is_only_own:
             return f"right at the program's own size, {size}"
-        text = f"right where {' and '.join(self._conditions())}"
+        scale = "with alpha 1 and beta 0 " * self.is_unscaled
+        text = f"right {scale}where {' and '.join(self._conditions())}"
         if self.program_size is None:
             return text
         is_one = "such a size" if self.holds(Shape(*self.program_size)) else "no such size"
@@ -157,7 +160,10 @@ def where_right(
         found = _Search(executor, case, known, is_right).found()
     except HangError:  # each further run could take as long
         found = None
-    own = case.variant.method.program_size
+    own, scale = case.variant.method.program_size, case.variant.method.program_scale
+    is_own = scale in (None, dataclasses.astuple(UNSCALED)) or case.problem.scale != UNSCALED
+    if found is not None and not is_own:
+        found = dataclasses.replace(found, is_unscaled=True)
     if own is None or not known.get(Shape(*own)) or (found is not None and found.holds(Shape(*own))):
         return found
     return RightSizes(_NONE_EQUAL, (1, 1, 1), own, is_only_own=True)

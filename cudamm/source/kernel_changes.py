@@ -11,7 +11,7 @@ import functools
 import itertools
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from tree_sitter import Node
@@ -66,6 +66,9 @@ from cudamm.source.vector_changes import (
 
 SELECTED = "cudamm_selected_change"
 """Name of the variable with the number of the selected change, from 1; 0 selects the kernel as it is."""
+
+TAKEN_TWICE = "one part of the thread's index is taken twice"
+"""Beginning of the mistake of two quotients, or two remainders, where one of each is needed."""
 
 _AT_LOWER_LEVEL = '#pragma GCC optimize("O1")'
 """The first line of a text with all changes.
@@ -853,6 +856,7 @@ class _Changes:
         yield from self._with_other_index(site)
         yield from self._other_divisor(site)
         yield from self._other_dividend(site)
+        yield from self._quotient_for_remainder(site)
         yield from self._number_of_threads(site)
         yield from self._rounded_up(site)
         yield from self._not_lessened(site)
@@ -1472,6 +1476,17 @@ class _Changes:
                 for quotient in quotients:
                     new = replaced(site.node, {divisor: f"({quotient})"})
                     yield self._change(site, new, f"the wrong divisor is used, {text_of(divisor)}", 2)
+
+    def _quotient_for_remainder(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `threadIdx.x % 16` for `threadIdx.x / 16`, or the reverse, if the kernel has it twice."""
+        parts = [node for node in all_of(self._body, "binary_expression") if sign_of(node) in ("/", "%")]
+        again = Counter(map(text_of, parts))
+        for node in all_of(site.node, "binary_expression"):
+            if again[text_of(node)] < 2 or "threadIdx" not in text_of(node):
+                continue
+            left, right = (text_of(node.child_by_field_name(side)) for side in ("left", "right"))
+            new = replaced(site.node, {node: f"{left} {'%' if sign_of(node) == '/' else '/'} {right}"})
+            yield self._change(site, new, f"{TAKEN_TWICE}, {text_of(node)}", 1)
 
     def _other_dividend(self, site: Site) -> Iterator[KernelChange]:
         """Yield `column = tid % (BN / TN)` for `column = row % (BN / TN)`, with what is divided elsewhere."""

@@ -1429,7 +1429,7 @@ def _or_padded(program: Program, steps: Mapping[str, int]) -> str:
         return ""
     condition = ", ".join(f"{size} % {step} == 0" for size, step in needed.items())
     has_header = re.search(r"^//\s+(?:threads|grid):", program.method.source, re.MULTILINE)
-    required = f"requires: {condition} in its header" if has_header else f"--requires '{condition}'"
+    required = f"requires: {condition} in the header" if has_header else f"--requires '{condition}'"
     return f"{OR_PADDED}{required}"
 
 

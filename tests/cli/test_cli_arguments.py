@@ -114,7 +114,7 @@ def test_factors_that_the_kernel_ignores_are_found(run) -> None:
 
 
 def test_an_element_that_no_thread_writes_is_found_with_every_beta(run) -> None:
-    for beta, said in (("0", "never written"), ("2", "left as they were")):
+    for beta, said in (("0", "never written"), ("2", "wrong, left as they were")):
         ended = run(f"verify --device cpu {launch(n='17x8x13')} --beta {beta} --grid 1,2 --json -")
         assert f"8 of 136 elements {said}, first C[16][0]" in ended.records[0]["reason"]
 

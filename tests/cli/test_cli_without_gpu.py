@@ -224,7 +224,8 @@ def test_a_size_that_takes_too_long_is_estimated_and_its_exact_figures_are_shown
     (row,) = rows_of(ended.stdout)
     assert row[-1] == "not verified" and row[2] == "1030"  # 32 + 1 sectors for 32 multiply-adds
     assert re.search(
-        r"-n 2048 would take about \d+ (s|minutes) here; -n (32|64|128|256|512|1024) takes (less than a |\d )s",
+        r"-n 2048 would take about \d+ (s|minutes) here; -n (32|64|128|256|512|1024) takes "
+        r"(less than a |\d )s",
         ended.stdout,
     )
     (record,) = spawn(f"{line} --json -").records

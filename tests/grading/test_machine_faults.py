@@ -131,12 +131,12 @@ def test_a_compiler_that_fails_once_is_asked_again(tmp_path, compiler, grading):
 
 def test_a_slow_machine_is_no_fault_of_the_student(tmp_path, compiler, grading):
     """Compilers and kernels wait for longer than they may run, as if others had the processor."""
-    (tmp_path / "assignment.toml").write_text(ASSIGNMENT + "[limits]\ncompile_s = 3\nrun_s = 0.5\n")
+    (tmp_path / "assignment.toml").write_text(ASSIGNMENT + "[limits]\ncompile_s = 8\nrun_s = 0.5\n")
     stopped, ended = [], threading.Event()
     thread = threading.Thread(target=stop_kernels, args=(stopped, ended))
     thread.start()
     try:
-        status, points, stderr = grading(**compiler("compiles", "sleep 4"))
+        status, points, stderr = grading(**compiler("compiles", "sleep 9"))
     finally:
         ended.set()
         thread.join()

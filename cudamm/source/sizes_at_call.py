@@ -110,7 +110,7 @@ def _extents(file: SourceFile, caller: Function, name: str) -> frozenset[str]:
         size = size.named_children[0] if size.type == "new_declarator" else size
         number = Translation(file, caller, frozenset(), keeps_leaves=True).of(size)
         if number is not None and PRODUCT_OF_FACTORS.fullmatch(number.text):
-            factors = [each for each in re.findall(r"sizeof|\w+", number.text) if each not in _OF_ELEMENT]
+            factors = [each for each in re.findall(r"\w+", number.text) if each not in _OF_ELEMENT]
             if len(factors) > 2 and factors[-1] in _BYTES_OF_ELEMENT:
                 factors.pop()
             found.add(frozenset(factors))

@@ -757,10 +757,10 @@ class _Launch:
             passed = dict.fromkeys(text_of(node) for _, node in callers_of(self.file, self.function, name))
             first, *others = passed or [""]
             if others:
+                option = f"; -D {name}={others[0]} tries it" if others[0].isdigit() else ""
                 yield (
                     f"the launch with {_listed(others)} for {name}, which other calls of "
-                    f"{self.function.name} pass: only the call with {first} was read; "
-                    f"-D {name}={others[0]} tries it"
+                    f"{self.function.name} pass: only the call with {first} was read{option}"
                 )
 
     def _missing_copies(self) -> Iterator[str]:

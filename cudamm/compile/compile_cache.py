@@ -205,18 +205,23 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
         NoDeviceError: the cache folder cannot be written to.
     """
     folder, target = _folder_and_target(made_from, ".folder")
-    if _is_whole(target):
-        return target
+    with _locks[target]:
+        if not _is_whole(target):
+            _make_folder(folder, target, make)
+    return target
+
+
+def _make_folder(folder: Path, target: Path, make: Callable[[Path], object]) -> None:
     try:
         with _alone(target), owned_folder(folder) as temporary:
             if _is_whole(target):  # another process has made it meanwhile
-                return target
+                return
             partial = temporary / target.name
             partial.mkdir()
             make(partial)
             for path in partial.iterdir():
                 _on_disk(path)
-            if target.exists() and not _is_whole(target):
+            if target.exists():
                 target.rename(temporary / "damaged")
             _write_hash(partial, target)
             try:
@@ -226,7 +231,6 @@ def cached_folder(made_from: Sequence[str], make: Callable[[Path], object]) -> P
                     raise
     except OSError as error:
         raise unwritable("the cache folder", folder, error, "CUDAMM_CACHE") from None
-    return target
 
 
 def find_cached_folder(made_from: Sequence[str]) -> Path | None:

@@ -133,6 +133,20 @@ def test_threads_that_need_the_same_file_make_it_once(own_cache: Path) -> None:
         assert len(set(paths)) == len(made) == 1
 
 
+def test_threads_that_need_the_same_folder_make_it_once(own_cache: Path) -> None:
+    made: list[Path] = []
+
+    def fill_slowly(folder: Path) -> None:
+        made.append(folder)
+        time.sleep(0.05)
+        (folder / "one").write_text(str(time.monotonic_ns()))  # as PyCUDA, never the same bytes twice
+
+    with ThreadPoolExecutor() as threads:
+        folders = threads.map(lambda _: compile_cache.cached_folder(["source"], fill_slowly), range(4))
+        assert len(set(folders)) == len(made) == 1
+    assert compile_cache.find_cached_folder(["source"]) is not None
+
+
 def test_a_process_that_is_killed_leaves_no_partial_file(own_cache: Path) -> None:
     code = """
 import os

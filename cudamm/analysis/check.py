@@ -38,7 +38,7 @@ from cudamm.analysis.mistakes import (
     without_bounds_check,
     without_cure,
 )
-from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, is_right, proven_cause
+from cudamm.analysis.proven_cause import AND_CHECK, ProvenCause, is_right, product_of, proven_cause
 from cudamm.analysis.sanitizer import ToolVerdict
 from cudamm.analysis.second_look import (
     BEFORE_SET,
@@ -742,14 +742,14 @@ def _effects(
     shown = [each for each in cause.all if case.launch is None or each.shows_at(case.launch)]
     if len(shown) < 2 or case.launch is None or not all(m.has_change and m.fits(case.launch) for m in shown):
         return [(each, [] if i else check.errors) for i, each in enumerate(shown)]
-    effects, before = [], check.errors
+    effects, before, product = [], check.errors, product_of(case)
     for each in shown:
         is_last = each is cause.all[-1]
         left = remaining if is_last else _remaining(executor, case, each, timeout_s)
-        gone = _without(before, left)
-        if gone or len(left) != len(before):
+        gone, mended = _without(before, left), product_of(each.applied(case))
+        if gone or len(left) != len(before) or mended != product:
             effects.append((each, gone))
-        before = left
+        before, product = left, mended
     return effects
 
 
@@ -1074,9 +1074,10 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
     if are_all is False:
         behind = _cause_behind_races(case, races, timeout_s)
         if behind is not None:
-            if behind[1]:
-                return _stated(behind[0], case)
-            return f"{brief(_with_loop(races[0], case.program.text))}; and {_stated(behind[0], case)}"
+            mistakes_behind, do_races_follow = behind
+            if do_races_follow:
+                return mistakes_behind
+            return f"{brief(_with_loop(merged(races)[0], case.program.text))}; and {mistakes_behind}"
         mistakes = [without_cure(m) if m.barrier else m for m in mistakes]
     elif are_all:
         mistakes = _barriers_of_more_steps(case, races, timeout_s)
@@ -1084,7 +1085,7 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
         mistakes = [without_cure(m) if _without_place(m) else m for m in mistakes]
     cause, multiple = proven_cause([case] if may_follow_from_another(mistakes, case.program) else [])
     if cause is not None:
-        return _stated(cause, case)
+        return _stated(cause, case, timeout_s)
     misaligned = next((mistake for mistake in mistakes if mistake.kind == "misaligned"), None)
     if misaligned is not None:  # a kernel for whole vectors leaves the matrices too where they are not whole
         return brief(misaligned)
@@ -1097,9 +1098,7 @@ def observed_cause(case: Case, verdict: Verdict, timeout_s: float = TIMEOUT_S) -
     return "; and ".join((*map(brief, found[:1]), *further))
 
 
-def _cause_behind_races(
-    case: Case, races: Sequence[Mistake], timeout_s: float
-) -> tuple[ProvenCause, bool] | None:
+def _cause_behind_races(case: Case, races: Sequence[Mistake], timeout_s: float) -> tuple[str, bool] | None:
     """Return what is wrong with the barriers that races lack, and whether these races follow from it."""
     barriers = _are_all_barriers(case, races, timeout_s, is_wrong_anyway=True)
     variant = _mended(case.variant, barriers) if barriers.are_enough else None
@@ -1107,13 +1106,42 @@ def _cause_behind_races(
         return None
     with_barriers_added = _case_of(case, variant)
     cause = proven_cause([with_barriers_added])[0]
-    return None if cause is None else (cause, _do_races_follow(with_barriers_added, timeout_s))
+    if cause is None:
+        return None
+    return _stated(cause, with_barriers_added, timeout_s), _do_races_follow(with_barriers_added, timeout_s)
 
 
-def _stated(cause: ProvenCause, case: Case) -> str:
-    """Return the mistakes of a cause, with their places."""
+def _stated(cause: ProvenCause, case: Case, timeout_s: float) -> str:
+    """Return the mistakes of a cause that do harm in a case, with their places."""
     file = case.variant.method.path.name
-    return "; and ".join(f"{m.mistake}{f' ({m.file or file}:{m.line})' * bool(m.line)}" for m in cause.all)
+    shown = _harmful(cause, case, timeout_s) or cause.all
+    return "; and ".join(f"{m.mistake}{f' ({m.file or file}:{m.line})' * bool(m.line)}" for m in shown)
+
+
+def _harmful(cause: ProvenCause, case: Case, timeout_s: float) -> Sequence[ProvenCause]:
+    """Return the mistakes of a cause without which the product of a case, or what is seen, is another."""
+    if (
+        len(cause.all) < 2
+        or case.launch is None
+        or not all(m.has_change and m.fits(case.launch) for m in cause.all)
+    ):
+        return cause.all
+
+    def seen(of: Case) -> tuple[bytes | None, list[str]]:
+        assert of.launch is not None  # noqa: S101 - the case was launched before
+        observation = _observed(of, of.launch, timeout_s)
+        found = errors_of(observation, None, of.program, of.launch, str(of.problem.shape))
+        return product_of(of), [mistake.message for mistake in found]
+
+    try:
+        steps = [seen(case), *(seen(each.applied(case)) for each in cause.all)]
+    except KernelError:
+        return cause.all
+    return [
+        each
+        for each, (before, after) in zip(cause.all, itertools.pairwise(steps), strict=True)
+        if before != after
+    ]
 
 
 def _with_loop(mistake: Mistake, text: str) -> Mistake:

@@ -425,10 +425,13 @@ def errors_of(
     faults = sorted(_causes(watched, is_right), key=_likelihood)
     kinds = {fault.kind for fault in faults}
     explained = verdict is not None and explains_races(verdict)
+    # Vectors that begin within one another overlap.
+    misplaced = {(f.file, f.line) for f in faults if f.kind == "misaligned"}
     faults = [
         f
         for f in faults
         if not (_belongs_to_race(watched, f) or (explained and f.kind == "race" and f.space == "global"))
+        and not (f.kind == "race" and f.line == f.other_line and (f.file, f.line) in misplaced)
     ]
     found = ((fault, overlap_of(fault, observation, program)) for fault in faults)
     overlap = next(((fault, arrays) for fault, arrays in found if arrays is not None), None)
@@ -945,12 +948,16 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
         f"{fault.offset_bytes:,} bytes is not a multiple of {fault.size_bytes}; a GPU ends the kernel with "
         "“misaligned address”"
     )
-    cure = f"{VECTORS_IN_ROWS}{_or_padded(watched.program, {'N': 4})}"
-    if fault.space == "shared":
-        cure = (
-            f"{WHOLE_VECTORS}: let each row of {fault.array}, with its padding, have a multiple of "
-            f"{fault.size_bytes} bytes"
-        )
+    shape, cure = watched.shapes.get(fault.array), WHOLE_VECTORS
+    if (
+        shape is None or fault.offset_bytes % shape.row_bytes % fault.size_bytes == 0
+    ):  # its row is what begins so
+        cure = f"{VECTORS_IN_ROWS}{_or_padded(watched.program, {'N': 4})}"
+        if fault.space == "shared":
+            cure = (
+                f"{WHOLE_VECTORS}: let each row of {fault.array}, with its padding, have a multiple of "
+                f"{fault.size_bytes} bytes"
+            )
     return _element_mistake(watched, "misaligned", fault, message, cure)
 
 

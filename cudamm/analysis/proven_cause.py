@@ -8,6 +8,7 @@ follows from the mistake.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -23,7 +24,7 @@ from cudamm.compile.host_compiler import Executable, compile_for_host
 from cudamm.compile.process_group import CORES
 from cudamm.compile.program import Program, program
 from cudamm.devices.cpu_device import ProcessRun
-from cudamm.devices.device import padded
+from cudamm.devices.device import DamagedMemoryError, padded
 from cudamm.devices.observation import Fault
 from cudamm.devices.observe import observe
 from cudamm.errors import KernelError, NoDeviceError, UsageError
@@ -612,6 +613,12 @@ def is_right(case: Case) -> bool:
         return trials.is_right()
 
 
+def product_of(case: Case) -> bytes | None:
+    """Return the bytes of the product of a case, right or wrong; None if a launch has none."""
+    with _Trials(case) as trials:
+        return trials.product()
+
+
 def _may_try(case: Case) -> bool:
     launch = case.launch
     return (
@@ -688,15 +695,29 @@ class _Trials:
 
     def is_right_at_first(self, descending: bool) -> bool:
         """Return whether the first launch of a new process gives the right product."""
-        source, executable = self._case.program, compile_for_host(self._case.program)
         try:
-            self._run = ProcessRun(
-                source, executable, self._launch, *self._inputs, CORES,
-                timeout_s=LONGEST_LAUNCH_S, shows_output=False,
-            )  # fmt: skip
-            return self._is_right_once(self._run, descending, None)
+            return self._is_right_once(self._new_run(), descending, None)
         except KernelError:
             return False
+
+    def product(self) -> bytes | None:
+        """Return the bytes of the product; None if the launch did not finish."""
+        try:
+            run = self._new_run(workers=1)  # blocks in order: two may write one element
+            run.prepare_output(self._problem)
+            with contextlib.suppress(DamagedMemoryError):  # what it wrote beyond C is not of the product
+                run.launch(False)
+            return run.product().tobytes()
+        except KernelError:
+            return None
+
+    def _new_run(self, workers: int = CORES) -> ProcessRun:
+        source, executable = self._case.program, compile_for_host(self._case.program)
+        self._run = ProcessRun(
+            source, executable, self._launch, *self._inputs, workers,
+            timeout_s=LONGEST_LAUNCH_S, shows_output=False,
+        )  # fmt: skip
+        return self._run
 
     def _is_right_once(self, run: ProcessRun, descending: bool, within: tuple[int, int] | None) -> bool:
         run.prepare_output(self._problem)

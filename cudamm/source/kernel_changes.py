@@ -796,6 +796,7 @@ class _Changes:
         self._of_blocks = self._dependent_on("blockIdx")
         self._of_block_alone = self._of_blocks - self._dependent_on("threadIdx")
         self._tiles = self._tile_extents()
+        self._vector_extents = sorted(set(_VECTOR.findall(text_of(self._body))))
         binary = list(all_of(self._body, "binary_expression"))
         plain = [(sign_of(node), re.sub(r"\s", "", text_of(node))) for node in binary]
         self._products = {text for sign, text in plain if sign == "*"}
@@ -1334,7 +1335,8 @@ class _Changes:
             if node == site.node and not is_moved:
                 rank = 4  # such as one of two indices
             # Of tiles with equal extents, the one that multiplies this index elsewhere is meant.
-            for tile in sorted(self._tiles_at(node), key=lambda t: f"{name}*{t}" not in self._products):
+            tiles = sorted(self._tiles_at(node), key=lambda t: f"{name}*{t}" not in self._products)
+            for tile in dict.fromkeys((*tiles, *(self._vector_extents if is_index else ()))):
                 mistake = f"the factor {tile} is missing"
                 if name != "1":
                     mistake = f"the factor {tile} of {name} is missing"
@@ -1350,7 +1352,7 @@ class _Changes:
                 continue
             used = [n for n in all_of(self._body, "identifier") if text_of(n) == self._target(site)]
             bounds = set().union(*map(self._bounds_beside, used)) - {*self._sizes}  # `tc + j` with `j < TN`
-            for tile in dict.fromkeys((*sorted(bounds), *self._tiles_at(quotient))):
+            for tile in dict.fromkeys((*sorted(bounds), *self._tiles_at(quotient), *self._vector_extents)):
                 new = replaced(site.node, {quotient: f"({text_of(quotient)}) * {tile}"})
                 yield self._change(site, new, f"the factor {tile} of {text_of(quotient)} is missing", 2)
 
@@ -3183,7 +3185,7 @@ _SHARES = ((1, 2), (2, 3), (1, 3), (4, 5), (1, 5), (8, 9), (1, 9))
 _PLAIN = ("identifier", "number_literal")
 _GROUPED = ("field_expression", "parenthesized_expression")
 
-_VECTOR = re.compile(r"\b(?:half|__half|float|double|int|char|__nv_bfloat16)_?([24])\b")
+_VECTOR = re.compile(r"\b(?:half|__half|float|double|u?int|char|__nv_bfloat16)_?([24])\b")
 """The type of a vector of elements."""
 
 _CLAMPED = re.compile(r"\bmin\s*\(\s*([\w.]+(?:\s*\+\s*[\w.]+)*)\s*,\s*(\w+)\s*-\s*1\s*\)")

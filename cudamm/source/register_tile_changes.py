@@ -66,6 +66,8 @@ def other_orders_of_elements(
         for name in all_of(node, "identifier")
     }
     places = [place for site in sites for place in _places_in(site, of_elements, of_thread)]
+    written_out = [*_written_out(sites, of_thread)]
+    distances = [place.factor for place in written_out if not place.is_side_by_side]
     # The index of a store and the condition before it are one group.
     groups: dict[tuple[bool, str, str, Node], list[_Place]] = {}
     for place in places:
@@ -82,7 +84,7 @@ def other_orders_of_elements(
         if form:
             apart = [p for p in places if not p.is_side_by_side]
             apart.sort(key=lambda p: text_of(p.thread) != text_of(place.thread))
-            factors = list(dict.fromkeys(p.factor for p in apart))
+            factors = list(dict.fromkeys([*(p.factor for p in apart), *distances]))
         else:
             condition = place.loop.child_by_field_name("condition")
             limit = condition.child_by_field_name("right") if condition is not None else None
@@ -96,6 +98,77 @@ def other_orders_of_elements(
         for one, other in itertools.combinations(options[form], 2):
             if text_of(one[0][0].thread) != text_of(other[0][0].thread):
                 yield dataclasses.replace(_with_other_form([*one, *other], sites), rank=2)
+    distances += [place.factor for place in places if not place.is_side_by_side]
+    for each in written_out:
+        for factor in dict.fromkeys(distances) if each.is_side_by_side else [str(len(each.indices))]:
+            yield each.in_other_form(factor, sites)
+
+
+@dataclass(frozen=True)
+class _WrittenOut:
+    """The places of a thread's elements in an index, without a loop: `s[t]` and `s[t + R]`.
+
+    Attributes:
+        thread: `t`.
+        indices: the indices of each element.
+        factor: `R`, or `W` where the indices are `t * W` and `t * W + 1`.
+        is_side_by_side: as for `_Place`.
+    """
+
+    thread: str
+    indices: tuple[tuple[Site, ...], ...]
+    factor: str
+    is_side_by_side: bool
+
+    def in_other_form(self, factor: str, sites: Sequence[Site]) -> KernelChange:
+        """Return the change of all these indices to the other form, with its factor."""
+        new: dict[Site, str] = {}
+        for number, same in enumerate(self.indices):
+            first, step = (
+                (self.thread, factor) if self.is_side_by_side else (f"{self.thread} * {factor}", "1")
+            )
+            rest = ("", f" + {step}", f" + {number if step == '1' else f'{number} * {step}'}")[min(number, 2)]
+            new.update(dict.fromkeys(same, first + rest))
+        site = self.indices[1][0]
+        old = " and ".join(same[0].shown(text_of(same[0].node)) for same in self.indices)
+        better = " and ".join(same[0].shown(new[same[0]]) for same in self.indices)
+        return KernelChange(
+            f"{TWO_PLACES}: {old} instead of {better}", f"write {better}", site.array,
+            *file_and_line_of(site.node), edits_within({each.node: text for each, text in new.items()}, sites), 1,
+        )  # fmt: skip
+
+
+def _written_out(sites: Sequence[Site], of_thread: set[str]) -> Iterator[_WrittenOut]:
+    """Yield the places of elements that no loop counts."""
+    groups: dict[tuple[str, int, str], dict[str, list[Site]]] = {}
+    terms_by_text: dict[str, Node] = {}
+    for site in sites:
+        terms = terms_of(site.node) if site.kind == "index" else []
+        of_index = [term for term in terms if _names(term) & of_thread]
+        if len(of_index) == 1 and len(terms) < 3:
+            rest = "".join(text_of(term) for term in terms if term != of_index[0])
+            dimension = text_of(site.whole)[: site.node.start_byte - site.whole.start_byte].count("[")
+            key = site.array, dimension, text_of(of_index[0])
+            groups.setdefault(key, {}).setdefault(rest, []).append(site)
+            terms_by_text[text_of(of_index[0])] = of_index[0]
+    for (*_, text), by_rest in groups.items():
+        for thread, width in _split(terms_by_text[text], of_thread, ()) if len(by_rest) > 1 else ():
+            for step in ("1",) if width else [rest for rest in by_rest if rest not in ("", "1")]:
+                indices = [
+                    next((by_rest[rest] for rest in _multiples(step, j) if rest in by_rest), [])
+                    for j in range(len(by_rest))
+                ]
+                if all(indices):
+                    yield _WrittenOut(text_of(thread), tuple(map(tuple, indices)), width or step, bool(width))
+
+
+def _multiples(step: str, number: int) -> tuple[str, ...]:
+    """Return how a program may write so many times a step: nothing, `R`, `2 * R` or `R * 2`, or a number."""
+    if number < 2:
+        return ("", step)[number : number + 1]
+    if step.isdigit():
+        return (str(number * int(step)),)
+    return f"{number} * {step}", f"{step} * {number}"
 
 
 _MOST_FACTORS = 3

@@ -450,7 +450,8 @@ void Recorder::check(unsigned thread, const Event& event) {
     if (!(event.size & (event.size - 1)) && event.offset % event.size) fault("misaligned", event, thread);
     const unsigned shift = unit_shift[event.array];
     const bool writes = event.op != load, is_atomic = event.op == atomic || event.op == atomic_store;
-    for (size_t u = event.offset >> shift; u < (size_t)(event.offset + event.size) >> shift; ++u) {
+    const size_t end = (size_t)(event.offset + event.size) >> shift;
+    for (size_t u = event.offset >> shift; u < end; ++u) {
         Unit& unit = units[event.array][u];
         // Accesses of different blocks are not ordered, nor are those of threads of a block between two barriers.
         const auto unordered = [&](unsigned when, unsigned in_block, unsigned short other, unsigned short other_step) {
@@ -463,23 +464,35 @@ void Recorder::check(unsigned thread, const Event& event) {
             result.block = blocks[in_block];
             return result;
         };
+        // What two accesses have in common may be a part of each: 16 bytes from byte 0, and 16 from byte 4.
+        const auto race = [&](const Thread& other, unsigned pc, Op op, auto&& is_of_other) {
+            size_t next = u + 1;
+            while (next < end && is_of_other(units[event.array][next])) ++next;
+            Event common = event;
+            common.offset = (long long)u << shift, common.size = (next - u) << shift;
+            fault("race", common, thread, pc, op, &other);
+        };
         if (unordered(unit.write_interval, unit.write_block, unit.write_thread, unit.write_step) &&
-            !(is_atomic && unit.write_atomic)) {
-            const Thread other = other_thread(unit.write_block, unit.write_thread);
-            fault("race", event, thread, unit.write_pc, unit.write_atomic ? atomic : store, &other);
-        }
+            !(is_atomic && unit.write_atomic))
+            race(other_thread(unit.write_block, unit.write_thread), unit.write_pc, unit.write_atomic ? atomic : store,
+                 [&](const Unit& of) {
+                     return of.write_interval == unit.write_interval && of.write_block == unit.write_block &&
+                            of.write_thread == unit.write_thread && of.write_pc == unit.write_pc;
+                 });
         // A thread that stores and then adds atomically, such as a 0 and its sum, may overwrite the sums of others.
         if (is_atomic && unit.write_atomic &&
-            unordered(unit.plain_interval, unit.plain_block, unit.plain_thread, unit.plain_step)) {
-            const Thread other = other_thread(unit.plain_block, unit.plain_thread);
-            fault("race", event, thread, unit.plain_pc, store, &other);
-        }
+            unordered(unit.plain_interval, unit.plain_block, unit.plain_thread, unit.plain_step))
+            race(other_thread(unit.plain_block, unit.plain_thread), unit.plain_pc, store, [&](const Unit& of) {
+                return of.plain_interval == unit.plain_interval && of.plain_block == unit.plain_block &&
+                       of.plain_thread == unit.plain_thread && of.plain_pc == unit.plain_pc;
+            });
         for (int i = 0; writes && i < 2; ++i)
             if (unordered(unit.read_interval[i], unit.read_block[i], unit.read_thread[i], unit.read_step[i]) &&
-                !(is_atomic && unit.read_atomic[i])) {
-                const Thread other = other_thread(unit.read_block[i], unit.read_thread[i]);
-                fault("race", event, thread, unit.read_pc[i], load, &other);
-            }
+                !(is_atomic && unit.read_atomic[i]))
+                race(other_thread(unit.read_block[i], unit.read_thread[i]), unit.read_pc[i], load, [&](const Unit& of) {
+                    return of.read_interval[i] == unit.read_interval[i] && of.read_block[i] == unit.read_block[i] &&
+                           of.read_thread[i] == unit.read_thread[i] && of.read_pc[i] == unit.read_pc[i];
+                });
         const bool is_input = !array.shared && (array.name[0] != 'C' || array.name[1]);
         if (event.op != store && event.op != atomic_store && !is_input && is_unwritten(event, u))
             unwritten.push_back({event.array, u, event, (unsigned short)thread});

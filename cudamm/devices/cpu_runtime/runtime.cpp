@@ -910,13 +910,16 @@ void crashed(int signal, siginfo_t* info, void*) {
             if (address >= mappings[i].first && address < mappings[i].first + mappings[i].second)
                 fail("%s", still_runs);
         long nearest = 2 * fence_bytes;
-        for (const Span& b : buffers) {
-            const long past = address - (b.data + b.bytes), before = b.data - address;
-            if (std::max(past, before) >= nearest) continue;
+        const auto reached = [&](const char* data, size_t bytes, const char* name) {
+            const long past = address - (data + bytes), before = data - address;
+            if (std::max(past, before) >= nearest) return;
             nearest = std::max(past, before);
             const char* side = past >= 0 ? "past the end" : "before the start";
-            snprintf(distance, sizeof distance, ": it reached %ld bytes %s of %s", nearest, side, b.name);
-        }
+            snprintf(distance, sizeof distance, ": it reached %ld bytes %s of %s", nearest, side, name);
+        };
+        for (const Span& b : buffers) reached(b.data, b.bytes, b.name);
+        if (worker && worker->running)
+            for (const auto& part : worker->static_shared) reached(part.first, part.second, "shared memory");
     }
     const bool is_nan = signal == SIGFPE && info->si_code == FPE_FLTINV;
     const bool has_instruction = signal == SIGFPE || signal == SIGILL;  // of the others it is an address in memory, or none

@@ -62,7 +62,7 @@ def _that_compile(architectures: Sequence[Architecture]) -> tuple[list[Architect
     Raises:
         NoDeviceError: there is no nvcc, or it compiles for none of them.
     """
-    from cudamm.compile.nvcc_compiler import check_architecture, compiled_as, remark_on_estimate
+    from cudamm.compile.nvcc_compiler import check_architecture, compiled_as
 
     refused: dict[Architecture, str] = {}
     for architecture in architectures:
@@ -76,9 +76,7 @@ def _that_compile(architectures: Sequence[Architecture]) -> tuple[list[Architect
         architecture, reason = next(iter(refused.items()))
         raise NoDeviceError(f"{architecture}: {reason}; {advice}")
     others = ", ".join(map(str, refused))
-    remarks = [f"left out: {others}, for which nvcc cannot compile; {advice}"] if others else []
-    remarks += filter(None, (remark_on_estimate(architecture.name) for architecture in left))
-    return left, "; ".join(remarks)
+    return left, f"left out: {others}, for which nvcc cannot compile; {advice}" if others else ""
 
 
 def _can_compile(architecture: Architecture) -> bool:

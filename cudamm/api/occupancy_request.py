@@ -147,6 +147,8 @@ def occupancy_request(
     )  # fmt: skip
     if numbers is not None:
         return request
+    from cudamm.compile.nvcc_compiler import remark_on_estimate
+
     swept = dataclasses.replace(selection, swept=(BLOCK_SIZE,) if sweep_block_size else ())
     why_refused = "have no occupancy: name a method that runs on a GPU"
     variants = kernels_of(swept.variants(), swept.is_named, why_refused, "compute the occupancy of")
@@ -162,6 +164,7 @@ def occupancy_request(
         all_limits = [limits_of(architecture) for architecture in architectures]
         chosen, cannot_launch = launchable_cases(chosen, swept.is_named, all_limits)
         remarks += cannot_launch
+    remarks += filter(None, map(remark_on_estimate, names_of_archs))
     remarks += differing + [
         f"{method.name} computes its grid from the number of multiprocessors: the blocks in the "
         "grid are counted for each GPU, not for the assumed number"

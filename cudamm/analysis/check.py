@@ -673,7 +673,8 @@ def _cause_of_rest(
             found = []
             for each, gone in shown:
                 access = next((m for m in gone if m.kind == "out-of-bounds"), None)
-                at_this = access if each is not first else seen if gone else None
+                is_of_all = len(shown) > 1 and seen.kind == "wrong-result"  # a product shows all mistakes
+                at_this = access if each is not first or is_of_all else seen if gone else None
                 mistake = proven(at_this or seen, each, case.program, is_explained=is_cause_known)
                 if at_this is None:  # what was seen is said once
                     mistake = dataclasses.replace(mistake, message=each.mistake)

@@ -187,7 +187,7 @@ class Mistake:
 
 
 def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
-    """Return each mistake once: errors before advice, otherwise in the order in which they were found.
+    """Return each mistake once, in the order in which they were found but for `_comes_later`.
 
     Races that one barrier would end are one mistake. So are the indices outside of one array, or of all
     tiles that are smaller than the block, and the bank conflicts of one array. An access outside of a matrix
@@ -223,7 +223,12 @@ def merged(mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
     several = _joined(several, _same_step_of_warp, _all_indices)
     several = _joined(several, _same_conflict, _conflicts)
     several = _joined(several, _same_product, _products)
-    return tuple(sorted(several, key=lambda mistake: mistake.severity == "advice"))
+    return tuple(sorted(several, key=_comes_later))
+
+
+def _comes_later(mistake: Mistake) -> tuple[bool, bool]:
+    """Return a sort key: advice comes last, and a wrong product of unknown cause after what has a cure."""
+    return mistake.severity == "advice", mistake.kind == "wrong-result" and not mistake.cure
 
 
 def _is_load(mistake: Mistake) -> bool:

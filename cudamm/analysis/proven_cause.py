@@ -1542,9 +1542,11 @@ def _of_text(
                     for place, other in enumerate(tried[number:], number + 1)
                     if _may_be_undone_elsewhere(change, other) and trials.is_right(None, changed, place)
                 ]  # fmt: skip
+                alone = [set(each.edits) for each in (change, *others)]
                 also = "".join(
                     f", or {other.cure}" + f" in line {other.line}" * (" in lines " not in other.cure)
                     for other in others
+                    if not any(edits < set(other.edits) for edits in alone)  # a part of it is enough
                 )
                 found = dataclasses.replace(cause, cure=cause.cure + also)
                 if is_right_at_all or not checks_bounds:

@@ -62,7 +62,8 @@ def report_kernel(
     (variant,) = variants
     traced_cases, _, _ = traceable_cases(variants, lambda method: True, sizes, dtypes, 0, architecture.name)
     types = [traced_cases[0][1].element.name]
-    checked_cases = asked_cases(variants, lambda method: True, usual_sizes(variants), types)
+    sizes_checked = usual_sizes(variants)
+    checked_cases = asked_cases(variants, lambda method: True, sizes_checked, types, quiet=outputs.quiet)
     with AllAtOnce(outputs) as output:
         report = _made(checked_cases, traced_cases, architecture, fmad, timeout_s)
         options = {"size": str(traced_cases[0][1].shape), "arch": str(architecture), "fmad": fmad}

@@ -160,8 +160,10 @@ FEEDBACK = _file_option(
 )
 RESUME = _file_option("resume", "Continue the run that wrote FILE, without measuring its results again.")
 
+_QUIET = option("-q", "--quiet", is_flag=True, help="Print no progress and no remarks on standard error.")
+
 _STREAMS: tuple[Decorator, ...] = (
-    option("-q", "--quiet", is_flag=True, help="Print no progress and no remarks on standard error."),
+    _QUIET,
     option("-v", "--verbose", is_flag=True, help="Print a line on standard error for each step."),
     contradict("quiet", "verbose"),
 )
@@ -178,12 +180,12 @@ def output_options(*others: Decorator) -> Decorator:
 
 
 def page_options(*others: Decorator) -> Decorator:
-    """Add `others`, `--csv`, `--markdown` and `--svg`; the command receives them as `outputs`.
+    """Add `others`, `--csv`, `--markdown`, `--svg` and `--quiet`; the command receives them as `outputs`.
 
     Args:
         others: more options for the group "Output", with `-o` for the page.
     """
-    return _gathered_outputs(*others, *_TEXT_FILES)
+    return _gathered_outputs(*others, *_TEXT_FILES, _QUIET)
 
 
 def _gathered_outputs(*options: Decorator) -> Decorator:

@@ -34,7 +34,7 @@ STREAMS = ("/dev/", "/proc/")
 OF_RESULTS = {"occupancy", "csv", "markdown", "svg"}
 """Options that apply to a file of results only."""
 
-OF_BOTH = {"path", "page"}
+OF_BOTH = {"path", "page", "quiet"}
 """Parameters that apply to a file of results and to a kernel. All others apply to a kernel only."""
 
 

@@ -157,8 +157,9 @@ def remarks_on_padding(chosen: Sequence[tuple[Variant, Problem]]) -> Iterator[st
         such = f"multiples: {', '.join(multiples)}" if multiples else "such multiples"
         is_alone = of_one and len({variant.method for variant, _ in chosen}) == 1
         names = " and ".join(method.name for method in needing) if len(needing) <= 3 else "some kernels"
-        which = f"{'the kernel' if is_alone else names} {'requires' if of_one else 'require'}"
         of_program = any(method.launched_at[1] and not method.builtin for method in needing)
+        alone = "the kernel or its launch" if of_program else "the kernel"
+        which = f"{alone if is_alone else names} {'requires' if of_one else 'require'}"
         wrong = ". A program that does not pad its matrices likewise may be wrong there"
         yield (f"{size} was padded with zeros to {whole}{others}, because {which} {such}{wrong * of_program}")
 

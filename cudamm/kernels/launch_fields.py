@@ -158,7 +158,10 @@ def found_launch(path: Path, code: str, given: Mapping[str, str], folders: Seque
         return FoundLaunch(worked_out=launch_of_no_product(code, kernel) if kernel else None)
     if launch and not given.keys().isdisjoint(launch.conflict_fields):
         launch = replace(launch, type_conflict="", conflict_place="")
-    fields = {**(launch.fields if launch else {}), **saved.get(kernel, {})}
+    fields = dict(launch.fields) if launch else {}
+    if launch and "grid" in given and fields.pop("requires", "") and launch.requires_for_any_grid:
+        fields["requires"] = launch.requires_for_any_grid
+    fields |= saved.get(kernel, {})
     if source != code and "entry" in fields:
         fields["entry"] = _with_numbers(fields["entry"], source, code)
     others: dict[str, str] = {key: text for key, text in fields.items() if key in EXTENTS - given.keys()}

@@ -132,9 +132,10 @@ class _WrittenOut:
         site = self.indices[1][0]
         old = " and ".join(same[0].shown(text_of(same[0].node)) for same in self.indices)
         better = " and ".join(same[0].shown(new[same[0]]) for same in self.indices)
+        edits = edits_within({each.node: text for each, text in new.items()}, sites)
         return KernelChange(
             f"{TWO_PLACES}: {old} instead of {better}", f"write {better}", site.array,
-            *file_and_line_of(site.node), edits_within({each.node: text for each, text in new.items()}, sites), 1,
+            *file_and_line_of(site.node), edits, 1,
         )  # fmt: skip
 
 

@@ -49,6 +49,7 @@ from cudamm.source.expression import (
 from cudamm.source.fitting_launch import FittingLaunch
 from cudamm.source.host_code import LaunchStatement, allocations, first_name, launches, size_name
 from cudamm.source.host_values import DTYPES
+from cudamm.source.inlined_launch import launch_in_caller
 from cudamm.source.kernel_parameters import kernel_parameters, may_be_product, members_of_structs
 from cudamm.source.launch_roles import NUMBER, LaunchRoles, NoProduct, UnknownLaunch
 from cudamm.source.matrix_roles import DIMENSIONS, STRONG, roles_in_name
@@ -136,6 +137,7 @@ class WorkedOutLaunch:
         swapped: why two matrices are certainly passed in the wrong order; empty if they are not.
         left_out: parts of the launch that the fields do not have, such as offsets, each as a sentence.
         named_arguments: places of the arguments that have the names of their parameters.
+        requires_for_any_grid: the field `requires` without the conditions that only the program's grid needs.
         wrong_dimension: which size is taken from the wrong dimension of a tensor; the fields are those of the
             right one. None for none.
         own_names: what the program calls matrices and sizes, such as `its n is K, its k is N`, if it calls
@@ -171,6 +173,7 @@ class WorkedOutLaunch:
     block_place: str = ""
     argument_places: tuple[str, ...] = ()
     grid_of_gpu: str = ""
+    requires_for_any_grid: str = ""
 
     @property
     def doubts(self) -> tuple[bool, int]:
@@ -504,7 +507,7 @@ class _Launch:
     def worked_out(self) -> WorkedOutLaunch:
         """Return the fields of a header, or what is unknown."""
         fields: dict[str, str] = {}
-        unknown, is_product = "", True
+        unknown, is_product, for_any_grid = "", True, ""
         try:
             self.found.find()
             entry = self._entry()
@@ -519,7 +522,9 @@ class _Launch:
             if self.statement.configuration:
                 for key, text in self._configuration():
                     fields[key] = text
-                fields |= self._conditions(fields.get("threads", ""), fields["args"])
+                of_launch = fields.get("threads", ""), fields["args"]
+                fields |= self._conditions(*of_launch)
+                for_any_grid = self._conditions(*of_launch, with_grid=False).get("requires", "")
                 unknown = self.unknown
             if self.found.columns:
                 fields["layout"] = ", ".join(f"{letter}=column" for letter in sorted(self.found.columns))
@@ -558,6 +563,8 @@ class _Launch:
         )
         for look in of_host_code if "args" in fields else ():
             conflict = conflict or look()
+        if "args" in fields and not conflict:
+            conflict = self._mistake_of_caller()
         shown = self.cleared_by if self.zeros_mistake else self.sized_by
         return WorkedOutLaunch(
             self.statement.kernel,
@@ -576,6 +583,7 @@ class _Launch:
             tuple(self.assumed.values()),
             self._own_names(),
             grid_of_gpu=", ".join(self.grid_of_gpu),
+            requires_for_any_grid=for_any_grid,
             copies_back_only=self._copies_back_only(),
             type_conflict=conflict,
             conflict_fields=("initial-c",)
@@ -1294,6 +1302,23 @@ class _Launch:
         self.sized_by = None
         return ""
 
+    def _mistake_of_caller(self) -> str:
+        """Return `_wrong_bytes` or `_wrong_copy` of the only caller, if it passes the matrices."""
+        pointers = {first_name(self.found.passed(name)) for name in self.found.letters}
+        inlined = None
+        if pointers and pointers <= {*self.function.parameter_names}:
+            inlined = launch_in_caller(self.file, self.statement)
+        kernel = None if inlined is None else _kernel_named(inlined[0], self.kernel.name)
+        if inlined is None or kernel is None:
+            return ""
+        launch = _Launch(*inlined, kernel)
+        with contextlib.suppress(UnknownLaunch):
+            launch.found.find()
+            mistake = launch._wrong_bytes() or launch._wrong_copy()
+            self.sized_by = launch.sized_by
+            return mistake
+        return ""
+
     def _wrong_sizes(self) -> str:
         """Return which call of the launching function passes the sizes in a wrong order, with the cure."""
         names = {role: name for name, roles in self.found.roles.items() for role in roles}
@@ -1809,12 +1834,13 @@ class _Launch:
         is_allowed = number is not None and number <= MOST_THREADS
         return [f"{expression} <= {MOST_THREADS}"] if is_allowed else []
 
-    def _conditions(self, threads: str, arguments: str) -> dict[str, str]:
+    def _conditions(self, threads: str, arguments: str, *, with_grid: bool = True) -> dict[str, str]:
         """Return the conditions on the sizes that the program relies on.
 
         Args:
             threads: those of a block; empty if they are not known.
             arguments: those of the kernel.
+            with_grid: also the conditions under which the program's grid is large enough.
         """
         conditions = [
             f"{first} == {second}"
@@ -1822,7 +1848,7 @@ class _Launch:
             for first, second in itertools.pairwise(roles)
         ]
         multiples: dict[tuple[str, str], None] = {}
-        extents = *self.rounded_down, *split_at_commas(arguments)
+        extents = *(self.rounded_down if with_grid else ()), *split_at_commas(arguments)
         checked = self._checked_roles(extents)
         for extent in extents:
             whole = _QUOTIENT.fullmatch(extent)
@@ -1837,7 +1863,7 @@ class _Launch:
         conditions += [f"{role} == {size}" for role, size in self.found.numbers_of_kernel().items()]
         conditions += self._own_size_only(threads, arguments)
         conditions += self._limit_of_block(threads) if threads else []
-        if self.grid and threads and parse(threads.replace(",", " +")).names.isdisjoint(ROLES):
+        if with_grid and self.grid and threads and parse(threads.replace(",", " +")).names.isdisjoint(ROLES):
             # else the block covers the matrix
             conditions += self._limit_of_grid()
         conditions += self._conditions_of_launch()
@@ -1882,12 +1908,13 @@ class _Launch:
             )
             if whole and step and whole % step:
                 return set(own)
-        unknown = (
+        chosen = (
             size
             for size in sizes
-            if self.found.own_size(size) is None and looped_values(self.file, self.function, size) is None
+            if is_chosen_by_user(self.file, self.function, size)
+            or (self.found.own_size(size) is None and looped_values(self.file, self.function, size) is None)
         )
-        return {role for size in unknown for role in self.found.roles[size]}
+        return {role for size in chosen for role in self.found.roles[size]}
 
     def _own_size_only(self, threads: str, arguments: str) -> Iterator[str]:
         """Yield that N and K are the program's own if the kernel has them as numbers: `const int width = 64`.
@@ -1990,6 +2017,12 @@ class _Launch:
                 yield role, edge
         for size, multiple in required_multiples(self.found.translation, self.found.roles):
             yield self.found.role(size), self._text(Number(multiple), "a condition")
+        for size in self.found.roles:
+            for caller, argument in callers_of(self.file, self.function, size):
+                checked = required_multiples(Translation(self.file, caller), {text_of(argument)})
+                for _, multiple in checked:
+                    if multiple.isdigit() or multiple in constants(self.file):
+                        yield self.found.role(size), multiple
         in_kernel = Translation(self.file, self.kernel, frozenset(self.found.in_kernel))
         for size, multiple in required_multiples(in_kernel, self.found.in_kernel):
             if self.found.in_kernel[size] in self.found.roles and multiple.isdigit():

@@ -2019,8 +2019,8 @@ class _Launch:
             yield self.found.role(size), self._text(Number(multiple), "a condition")
         for size in self.found.roles:
             for caller, argument in callers_of(self.file, self.function, size):
-                checked = required_multiples(Translation(self.file, caller), {text_of(argument)})
-                for _, multiple in checked:
+                of_caller = required_multiples(Translation(self.file, caller), {text_of(argument)})
+                for _, multiple in of_caller:
                     if multiple.isdigit() or multiple in constants(self.file):
                         yield self.found.role(size), multiple
         in_kernel = Translation(self.file, self.kernel, frozenset(self.found.in_kernel))

@@ -34,6 +34,7 @@ from cudamm.analysis.mistakes import (
     proven,
     shared_memory_limit,
     with_cause_first,
+    with_condition,
     with_zero_for_load,
     without_bounds_check,
     without_cure,
@@ -1174,7 +1175,7 @@ def _result(
         errors = [mistake for mistake in errors if not (mistake.kind == "race" and mistake.array == "C")]
     text = next((check.case.program.text for check in checks if check.case is not None), "")
     seen = merged(_of_one_grid(errors, variant.method.program_size))
-    found = [with_zero_for_load(_with_loop(mistake, text)) for mistake in seen]
+    found = [with_condition(with_zero_for_load(_with_loop(mistake, text)), text) for mistake in seen]
     mistakes = with_cause_first(
         found, [mistake for check in checks if check.is_explained for mistake in check.errors[-1:]]
     )

@@ -36,6 +36,7 @@ from cudamm.kernels.parameter_types import parameter_names
 from cudamm.source.c_definitions import is_index_of_thread, lines_in_one_function, names_with
 from cudamm.source.c_numbers import number_in
 from cudamm.source.c_text import dynamic_arrays_in, indexed_at, without_comments
+from cudamm.source.deciding_condition import line_of_deciding_condition
 from cudamm.source.kernel_changes import (
     LOADS_FOR_OTHERS,
     changes_of_shared_sums,
@@ -1413,6 +1414,19 @@ def with_zero_for_load(mistake: Mistake) -> Mistake:
         return mistake
     cure = mistake.cure.replace(WITHIN_MATRIX, f"{WITHIN_MATRIX}, and take 0 otherwise", 1)
     return dataclasses.replace(mistake, cure=cure)
+
+
+def with_condition(mistake: Mistake, text: str) -> Mistake:
+    """Return an access outside of a matrix whose cure names the condition that the access passes.
+
+    Args:
+        text: the program's source.
+    """
+    if not mistake.cure.startswith(WITHIN_MATRIX):
+        return mistake
+    line = line_of_deciding_condition(text, mistake.file, mistake.line)
+    passes = f"; the condition in line {line} lets this access pass"
+    return dataclasses.replace(mistake, cure=mistake.cure + passes) if line else mistake
 
 
 def bounds_cure(program: Program, multiple: int | None) -> str:

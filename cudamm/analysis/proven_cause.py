@@ -1269,6 +1269,7 @@ def _members_of_structs(case: Case, launch: Launch) -> Iterator[ProvenCause]:
     declared = parameters_of(case.program.text, case.program.entry)
     structs = members_of_structs(source_file(case.program.text))
     texts = case.variant.method.arguments
+    places = dict(enumerate(case.variant.method.arguments_at))
     for place, argument in enumerate(launch.arguments):
         if not isinstance(argument, StructValue):
             continue
@@ -1281,8 +1282,8 @@ def _members_of_structs(case: Case, launch: Launch) -> Iterator[ProvenCause]:
         sizes = [at for at, name in enumerate(names) if name in SIZE_NAMES]
         way = {at: next(iter(said[at])) for at in sizes if said[at] and names[at] not in said[at]}
         if way:
-            shown = ", ".join(names[at] for at in sizes)
-            right = ", ".join(way.get(at, names[at]) for at in sizes)
+            given = " and ".join(f"its {members[at]} is {own(names[at])}" for at in way)
+            right = " and ".join(f"set its {members[at]} to {own(size)}" for at, size in way.items())
 
             def given_members(given: Launch, place: int = place, way: Mapping[int, str] = way) -> Launch:
                 arguments, extents = list(given.arguments), dict(_sizes(given))
@@ -1293,9 +1294,8 @@ def _members_of_structs(case: Case, launch: Launch) -> Iterator[ProvenCause]:
                 return dataclasses.replace(given, arguments=tuple(arguments))
 
             yield ProvenCause(
-                f"“{declared[place]}” has wrong sizes where the kernel is launched: {own(shown)} instead of "
-                f"{own(right)}",
-                f"give it the sizes {own(right)}, in the order of its members", relaunched=given_members,
+                f"“{declared[place]}” has a wrong size where the kernel is launched: {given}", right,
+                "", *places.get(place, ("", 0)), relaunched=given_members,
             )  # fmt: skip
 
 

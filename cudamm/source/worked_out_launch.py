@@ -485,6 +485,13 @@ def _short_calls(calls: Sequence[_SizedCall], *, is_cpp: bool) -> list[_SizedCal
     return short if is_cpp and is_certain and not has_members else []
 
 
+def _is_of_member(value: Node, name: str) -> bool:
+    """Return whether a struct's member gets a value: `C.width = n`."""
+    target = value.parent.child_by_field_name("left") if value.parent else None
+    is_member = target is not None and target.type == "field_expression"
+    return is_member and text_of(target).startswith((f"{name}.", f"{name}->"))
+
+
 class _Launch:
     """One launch, while it is worked out."""
 
@@ -1979,6 +1986,9 @@ class _Launch:
         name, value = text_of(variable), self.function.values.get(text_of(variable))
         members = (self.function.values.get(f"{name}.{axis}") for axis in "xyz")
         value = next(filter(None, members), value)  # `grid.x = …;` after `dim3 grid(…);`
+        if value is None:  # a struct: `d_C.width = …;`
+            members = (v for v in self.function.first_values.values() if _is_of_member(v, name))
+            value = next(members, None)
         if value is None or value.type == "number_literal":
             return ""
         if not is_inside(value, self.function.node):  # of `dim3 block(TILE, TILE)`, as `initialised` reads it

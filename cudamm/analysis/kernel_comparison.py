@@ -136,7 +136,7 @@ class ComparedFigure:
         """Return whether the new kernel does better; empty if that cannot be said of this figure."""
         if self.old is None or self.new is None or not self.better:
             return ""
-        if self.old == self.new:
+        if self.old == self.new or (self.ratio and f"{self.ratio:.3g}" == "1"):  # as tables show the ratio
             return "same"
         return "better" if (self.new < self.old) == (self.better == "less") else "worse"
 

@@ -150,14 +150,12 @@ def _why_not_run(variant: Variant, own: tuple[int, int, int]) -> str:
 
 
 def own_sizes_not_run(variants: Sequence[Variant], named: Sequence[str]) -> list[str]:
-    """Return remarks on programs' own sizes that are not among the usual ones.
+    """Return remarks on programs' own sizes that are not among those that are run.
 
     Args:
-        named: sizes that the user named; then there are no remarks.
+        named: the sizes that are run, as the user named them; none: the usual ones.
     """
-    if named:
-        return []
-    tried = [tuple(map(int, _full(size).split("x"))) for size in usual_sizes(variants)]
+    tried = [tuple(map(int, _full(size).split("x"))) for size in named or usual_sizes(variants)]
     methods = {variant.method: variant for variant in variants}
     texts = [text for variant in methods.values() for text in own_size_not_run(variant, tried)]
     return [f"{text[0].upper()}{text[1:]}." for text in dict.fromkeys(texts)]

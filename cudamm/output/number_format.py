@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cudamm.kernels.method import SIZE_NAMES
+
 if TYPE_CHECKING:
     from cudamm.benchmark.sample_statistics import Ratio
 
@@ -65,8 +67,8 @@ def rate_unit(dtype: str) -> str:
 
 
 def parameters(params: Mapping[str, int | str]) -> str:
-    """Return `BLOCK_SIZE=16 COARSE=2`."""
-    return " ".join(f"{name}={value}" for name, value in params.items())
+    """Return `BLOCK_SIZE=16 COARSE=2`, without constants that have the size of each problem, such as N=N."""
+    return " ".join(f"{name}={value}" for name, value in params.items() if value not in SIZE_NAMES)
 
 
 def variant(method: str, params: Mapping[str, int | str]) -> str:

@@ -13,7 +13,7 @@ from cudamm.source.parsed_source import all_of, declared_name, parsed, text_of
 def with_selected_stores(text: str) -> str:
     """Return C source in which `if (c) s[i] = a; else s[i] = b;` is `s[i] = c ? a : b;`.
 
-    Each part stays in its line: the store is in that of the first branch. The elements of the two branches
+    The store is in the line of the first branch, and each load in its own. The elements of the two branches
     have the same words. Of vectors such as float4, nvcc leaves both stores.
     """
     source, vectors = text.encode(), _arrays_of_vectors(text)
@@ -33,12 +33,15 @@ def with_selected_stores(text: str) -> str:
             (value.end_byte, other.start_byte, f") : {of_type}("),
             (other.end_byte, branch.end_byte, ");"),
         ]
-        edits += [
-            (start, end, re.sub(rb"[^\n]", b"", source[start:end]) + new.encode())
-            for start, end, new in places
-        ]
-    for start, end, new in sorted(edits, reverse=True):
-        source = source[:start] + new + source[end:]
+        if not any(all_of(other, "subscript_expression")):  # else the store of a half is in the last line
+            constant = " ".join(text_of(other).split())
+            places[2:] = [(value.end_byte, branch.end_byte, f") : {of_type}({constant});")]
+        for start, end, new in places:
+            lines = re.sub(rb"[^\n]", b"", source[start:end])
+            halves = (new.encode(), lines) if end == branch.end_byte else (lines, new.encode())
+            edits.append((start, end, b"".join(halves)))
+    for start, end, changed in sorted(edits, reverse=True):
+        source = source[:start] + changed + source[end:]
     return source.decode()
 
 

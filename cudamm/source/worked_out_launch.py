@@ -1381,7 +1381,7 @@ class _Launch:
             return ""
         return (
             f"copies elements of type {held} where {self.kernel.name} has elements of type {needed}; let the "
-            f"array on the host have elements of type {needed}, which the host converts"
+            f"array on the host have elements of type {needed}, and convert each {held} for it"
         )
 
     def _pointed_to_by_member(self, struct: str) -> str:

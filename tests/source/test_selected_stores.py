@@ -15,9 +15,11 @@ def changed(*statements: str) -> list[str]:
 
 def test_two_branches_that_store_one_element_become_one_store_in_the_line_of_the_first():
     of_type = "(__typeof__(s[y][x]))"
-    expected = ["", f"s[y][x]=(i<n)?{of_type}(a[i]", "", f"):{of_type}(0);"]
+    expected = ["", f"s[y][x]=(i<n)?{of_type}(a[i]):{of_type}(0);", "", ""]
     assert changed("if (i < n)", "s[y][x] = a[i];", "else", "s[y][x] = 0;") == expected
     assert changed("if (i < n) {", "s[y][x] = a[i];", "} else {", "s[y][x]=0; }") == expected
+    expected = ["", f"s[y][x]=(i<n)?{of_type}(a[i]", "", f"):{of_type}(b[i]);"]
+    assert changed("if (i < n)", "s[y][x] = a[i];", "else", "s[y][x] = b[i];") == expected
 
 
 @pytest.mark.parametrize(

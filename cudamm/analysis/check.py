@@ -1117,7 +1117,10 @@ def _stated(cause: ProvenCause, case: Case, timeout_s: float) -> str:
     """Return the mistakes of a cause that do harm in a case, with their places."""
     file = case.variant.method.path.name
     shown = _harmful(cause, case, timeout_s) or cause.all
-    return "; and ".join(f"{m.mistake}{f' ({m.file or file}:{m.line})' * bool(m.line)}" for m in shown)
+    # Where one of two places may be wrong, the mistake names one of them only.
+    cures = [f"; {m.cure}" if ", or write " in m.cure else "" for m in shown]
+    places = [f" ({m.file or file}:{m.line})" if m.line else "" for m in shown]
+    return "; and ".join(f"{m.mistake}{at}{cure}" for m, at, cure in zip(shown, places, cures, strict=True))
 
 
 def _harmful(cause: ProvenCause, case: Case, timeout_s: float) -> Sequence[ProvenCause]:

@@ -237,7 +237,10 @@ def find_architecture(text: str) -> Architecture:
     close = difflib.get_close_matches(text.strip().lower(), ARCHITECTURES, n=1, cutoff=0.4)
     hint = f"did you mean {close[0]}? " if close and text.strip().lower().startswith("sm") else ""
     names = ", ".join(gpu.name for gpu in NAMED_GPUS)
-    others = "for another GPU look up its compute capability, such as 7.5 for sm_75, and "
+    others = (
+        "for another GPU look up its compute capability, such as 7.5 for sm_75, and its number of "
+        "multiprocessors, for --sms where a command has it, and "
+    )
     gpus = "" if hint else f"{nearest_gpu(text)}GPUs known by name are {names}; {others}"
     raise UsageError(f"unknown architecture “{text}”: {hint}{gpus}{_KNOWN}")
 

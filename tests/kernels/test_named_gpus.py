@@ -11,8 +11,8 @@ from cudamm.kernels.named_gpus import NAMED_GPUS, NamedGpu, named_gpu
 
 PUBLISHED_TFLOPS = {
     "p100": (10.6, 5.3), "gtx1080": (8.9, None), "gtx1080ti": (11.3, None), "v100": (15.7, 7.8),
-    "v100-pcie": (14.1, 7.1), "t4": (8.1, None), "rtx2080": (10.1, None), "rtx2080ti": (13.4, None),
-    "a100": (19.5, 9.7),
+    "v100-pcie": (14.1, 7.1), "t4": (8.1, None), "rtx2060": (6.5, None), "rtx2080": (10.1, None),
+    "rtx2080ti": (13.4, None), "rtx4060": (15.1, None), "a100": (19.5, 9.7),
     "a100-80gb": (19.5, 9.7), "a100-80gb-pcie": (19.5, 9.7), "a30": (10.3, 5.2), "a10": (31.2, None),
     "a40": (37.4, None), "a6000": (38.7, None), "rtx3060": (12.8, None), "rtx3070": (20.3, None),
     "rtx3080": (29.8, None), "rtx3090": (35.6, None), "l4": (30.3, None), "l40": (90.5, None),

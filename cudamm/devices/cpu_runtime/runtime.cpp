@@ -329,6 +329,9 @@ struct Remark {
     }
 } undefined_shuffle, missed_barrier;
 
+constexpr const char* without_thread =
+    "a GPU before compute capability 7.0 may wait for it for ever, a later one goes on without it";
+
 // Notes that threads have left the kernel without a barrier; an observed kernel fails there.
 #define misses_barrier(...) (observing ? fail(__VA_ARGS__) : missed_barrier.set(worker->block, __VA_ARGS__))
 
@@ -393,8 +396,8 @@ void Worker::run_threads() {
         if (arrived) {
             const unsigned t = first_arrived;
             misses_barrier("block %s: thread %s left the kernel while thread %s waits at the barrier in line %d of %s; "
-                           "all threads of a block must reach it", block_text().text, thread_text(thread).text,
-                           thread_text(t).text, line[t], file[t]);
+                           "%s", block_text().text, thread_text(thread).text, thread_text(t).text, line[t], file[t],
+                           without_thread);
             if (arrived == threads - done) end_barrier();
         }
         const bool all_done = done == threads;
@@ -530,8 +533,8 @@ void wait_for_block(int line, const char* file) {
     w.file[thread] = file;
     if (w.done)
         misses_barrier("block %s: thread %s waits at the barrier in line %d of %s, but thread %s has left the kernel; "
-                       "all threads of a block must reach it", w.block_text().text, w.thread_text(thread).text, line,
-                       file, w.thread_text(w.last_done).text);
+                       "%s", w.block_text().text, w.thread_text(thread).text, line, file,
+                       w.thread_text(w.last_done).text, without_thread);
     const unsigned first = w.first_arrived;
     if (w.arrived && w.line[first] != line)
         fail("block %s: threads wait at different barriers, thread %s in line %d of %s and thread %s in line %d of %s",

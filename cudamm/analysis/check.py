@@ -663,6 +663,7 @@ def _cause_of_rest(
             ]
         elif cause is not None and (shown := effects[check.size]):
             is_cause_known = check.errors[:1] == explained
+            messages = {mistake.message for mistake in check.errors}
             first, gone = shown[0]
             beside = (m for m in gone if m.kind == "out-of-bounds" and m.array == cause.array)
             of_kind = (m for m in gone if m.kind == kind)
@@ -676,6 +677,9 @@ def _cause_of_rest(
                 access = next((m for m in gone if m.kind == "out-of-bounds"), None)
                 is_of_all = len(shown) > 1 and seen.kind == "wrong-result"  # a product shows all mistakes
                 at_this = access if each is not first or is_of_all else seen if gone else None
+                if access is not None and at_this is access and first.line and access.message not in messages:
+                    message = f"once line {first.line} is mended, {access.message}"
+                    at_this = dataclasses.replace(access, message=message)
                 mistake = proven(at_this or seen, each, case.program, is_explained=is_cause_known)
                 if at_this is None:  # what was seen is said once
                     mistake = dataclasses.replace(mistake, message=each.mistake)

@@ -745,6 +745,9 @@ def _of_launch(
     with _Trials(mended) as trials:
         for change in changes(mended, launch):
             cause = dataclasses.replace(change, first=first)
+            if first is not None:
+                tried = cause.mistake.replace(": tried at ", ": tried with the other mistake mended at ")
+                cause = dataclasses.replace(cause, mistake=tried)
             relaunched = cause.relaunched(launch)
             if not (trials.is_right(relaunched) and _is_clean(cause, case)):
                 continue
@@ -1671,7 +1674,14 @@ def _may_be_undone_elsewhere(one: KernelChange, other: KernelChange) -> bool:
         one.mistake.startswith(words) and other.mistake.startswith(words) for words in beginnings
     )
     is_of_places = one.mistake.startswith(TWO_PLACES) and other.mistake.startswith(TWO_PLACES)
-    return is_of_places or (is_of_both and one.array == other.array and one.line != other.line)
+    is_of_same = is_of_both and one.line != other.line and _swapped_in(one) == _swapped_in(other)
+    return is_of_places or (is_of_same and (one.array == other.array or bool(_swapped_in(one))))
+
+
+def _swapped_in(change: KernelChange) -> set[str]:
+    """Return the two variables that a change swaps; an empty set if it does something else."""
+    found = re.match(rf"{TWO_VARIABLES}[^,:]*, (\S+) and (\S+):", change.mistake)
+    return {found[1], found[2]} if found else set()
 
 
 def _is_clean(cause: ProvenCause, case: Case) -> bool:
@@ -1687,6 +1697,9 @@ def _is_clean(cause: ProvenCause, case: Case) -> bool:
 
 _FEW = 5
 """Rows and columns of matrices that are smaller than a tile."""
+
+_LITTLE = ((17, 31, 13), (70, 1, 50), (1, 70, 50))
+"""M, N and K of products in which one of them is smaller than most tiles."""
 
 
 def _is_right_at_other_sizes(cause: ProvenCause, case: Case, edge: int = 1) -> bool:
@@ -1708,7 +1721,18 @@ def _is_right_at_other_sizes(cause: ProvenCause, case: Case, edge: int = 1) -> b
     shapes += itertools.islice(filter(functools.partial(_has_launch, case), small), 1)
     if cause.mistake.startswith(OTHER_CONDITION):  # such as tx < M, which holds for each of M > tx rows
         shapes += [Shape(_FEW, n, k), Shape(m, _FEW, k)]
-    return all(_is_right_at(cause, case, _like(shape, case, edge)) for shape in shapes)
+    # Another size may do by chance at sizes of several tiles, and spoil smaller ones.
+    is_of_size = cause.mistake.startswith(WRONG_SIZE)
+    little = [_like(Shape(*extents), case, edge) for extents in (_LITTLE if is_of_size else ())]
+    return all(
+        _is_right_at(cause, case, each) or not _is_right_without(case, each) for each in little
+    ) and all(_is_right_at(cause, case, _like(shape, case, edge)) for shape in shapes)
+
+
+def _is_right_without(case: Case, shape: Shape) -> bool:
+    """Return whether the kernel is right at a shape as it is: no change may spoil that."""
+    planned = _planned_at(case, shape) if _has_launch(case, shape) else None
+    return planned is not None and is_right(planned)
 
 
 def _like(shape: Shape, case: Case, edge: int) -> Shape:

@@ -241,6 +241,9 @@ class _Search:
             low, high = (middle, high) if is_right else (low, middle)
         others = [Shape(2 * m, n, low), Shape(m + 1, 2 * n, 1), Shape(m + 1, n, high)]
         is_so = [*map(self._is_right, others)] == [True, True, False]
+        # Whole tiles may be wrong where the others are right.
+        below = {low - low % self._tile[2], *(1 << power for power in range(low.bit_length()))} - {0}
+        is_so = is_so and all(self._is_right(Shape(m + 1, n, k)) for k in below)
         own = self._case.variant.method.program_size
         return RightSizes(_NONE_EQUAL, (1, 1, 1), own, most_k=low) if is_so else None
 

@@ -90,6 +90,7 @@ def test_a_condition_that_further_runs_do_not_confirm_is_not_claimed(
     [
         (lambda m, n, k: k <= 16, "right where K is at most 16"),
         (lambda m, n, k: k <= 16 and m % 16, ""),
+        (lambda m, n, k: k % 16 != 0 and k < 100, ""),  # whole tiles are wrong, however few
         (lambda m, n, k: k <= 12, ""),  # a K that is known to be right lies above one that is wrong
     ],
 )

@@ -215,7 +215,6 @@ def verify(
     chosen = selection(methods, params, header)
     sizes, dtypes, seed = sizes_of(n, shape), element_types(dtype), whole("seed", seed, 0, LARGEST_SEED)
     variants = known_variants(chosen)
-    own_sizes = own_sizes_not_run(variants, sizes)
     sizes = sizes or usual_sizes(variants)
     scale = scale_of(
         None if alpha is None else real("alpha", alpha, MOST_SCALE, negative=True),
@@ -225,6 +224,7 @@ def verify(
         variants, chosen.is_named, sizes, dtypes, seed, all_types=True, scale=scale,
         allowed_precision=lower_precision(allow_precision), inputs=named_kind(inputs),
     )  # fmt: skip
+    own_sizes = own_sizes_not_run(wanted)
     limit_s = None if timeout_s is None else real("timeout_s", timeout_s, MOST_SECONDS, positive=True)
     with WorkerExecutor(device, limit_s) as worker:
         info = worker.target.info

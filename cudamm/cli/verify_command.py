@@ -112,7 +112,7 @@ def verify_command(
                 )
             )
             session.add_tables(lambda console, results: tables.render(console, info, results))
-            session.add_remarks([*remarks, *own_sizes_not_run(variants, sizes), *executors.losses])
+            session.add_remarks([*remarks, *own_sizes_not_run(chosen), *executors.losses])
             session.add_remarks(remarks_on(session.results, cases, watched))
             session.finish()
             return session.exit_status(is_success(session.results))

@@ -17,6 +17,7 @@ from cudamm.source.expression import LARGEST_INT, MOST_THREADS
 if TYPE_CHECKING:
     from cudamm.kernels.launch_plan import Launch
     from cudamm.kernels.method import Method
+    from cudamm.kernels.problem import Problem
     from cudamm.kernels.variant import Variant
 
 VERIFIED_SIZES = ("17x31x13", "33x65x129", "100x1x50", "5x130x1", "64x64x64", "96x128x64", "1x1x1")
@@ -149,14 +150,10 @@ def _why_not_run(variant: Variant, own: tuple[int, int, int]) -> str:
     return f"the program's own size, {size}, was not run{why}; {option} runs it, or says how long it takes"
 
 
-def own_sizes_not_run(variants: Sequence[Variant], named: Sequence[str]) -> list[str]:
-    """Return remarks on programs' own sizes that are not among those that are run.
-
-    Args:
-        named: the sizes that are run, as the user named them; none: the usual ones.
-    """
-    tried = [tuple(map(int, _full(size).split("x"))) for size in named or usual_sizes(variants)]
-    methods = {variant.method: variant for variant in variants}
+def own_sizes_not_run(chosen: Sequence[tuple[Variant, Problem]]) -> list[str]:
+    """Return remarks on programs' own sizes that are not among those that are run."""
+    tried = list(dict.fromkeys(problem.shape.extents for _, problem in chosen))
+    methods = {variant.method: variant for variant, _ in chosen}
     texts = [text for variant in methods.values() for text in own_size_not_run(variant, tried)]
     return [f"{text[0].upper()}{text[1:]}." for text in dict.fromkeys(texts)]
 

@@ -752,11 +752,19 @@ def _effects(
     for each in shown:
         is_last = each is cause.all[-1]
         left = remaining if is_last else _remaining(executor, case, each, timeout_s)
-        gone, mended = _without(before, left), product_of(each.applied(case))
+        gone, mended = _without(before, left), _product_with(each, case)
         if gone or len(left) != len(before) or mended != product:
             effects.append((each, gone))
         before, product = left, mended
     return effects
+
+
+def _product_with(cause: ProvenCause, case: Case) -> bytes | None:
+    """Return the bytes of the product of a case whose mistake is mended; None if there is none."""
+    try:
+        return product_of(cause.applied(case))
+    except KernelError:
+        return None
 
 
 def _kinds_of(

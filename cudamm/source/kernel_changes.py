@@ -879,6 +879,7 @@ class _Changes:
         yield from self._of_no_thread(site)
         yield from self._other_axis_of_block(site)
         yield from self._lacking_term(site)
+        yield from self._as_elsewhere(site)
         yield from self._without_parentheses(site)
         yield from self._step_of_pointer(site)
         yield from self._next_step(site)
@@ -2648,6 +2649,15 @@ class _Changes:
                         edits[bound] = {left: new}
                 lacks = f"the index of {site.array}" if site.array else f"the value of {self._target(site)}"
                 yield self._with_edits(edits, f"{lacks} lacks {term}", rank)
+
+    def _as_elsewhere(self, site: Site) -> Iterator[KernelChange]:
+        """Yield `s[t + R]` for `s[t]`, if a tile has such an index elsewhere: a thread has several elements."""
+        own = text_of(site.node)
+        for other in self._sites if site.kind == "index" and site.array in self._shared else ():
+            terms = [text_of(term) for term in terms_of(other.node)] if other.array == site.array else []
+            if other.kind == "index" and len(terms) == 2 and own in terms:
+                (lacking,) = [term for term in terms if term != own] or [own]
+                yield self._change(site, text_of(other.node), f"the index of {site.array} lacks {lacking}", 2)
 
     @staticmethod
     def _target(site: Site) -> str:

@@ -2651,7 +2651,7 @@ class _Changes:
                 yield self._with_edits(edits, f"{lacks} lacks {term}", rank)
 
     def _as_elsewhere(self, site: Site) -> Iterator[KernelChange]:
-        """Yield `s[t + R]` for `s[t]` if the tile has such an index elsewhere: a thread has several elements."""
+        """Yield `s[t + R]` for `s[t]` if the tile has such an index elsewhere, for a second element."""
         own = text_of(site.node)
         for other in self._sites if site.kind == "index" and site.array in self._shared else ():
             terms = [text_of(term) for term in terms_of(other.node)] if other.array == site.array else []

@@ -955,9 +955,8 @@ def misaligned(watched: WatchedLaunch, fault: Fault) -> Mistake:
         "“misaligned address”"
     )
     shape, cure = watched.shapes.get(fault.array), WHOLE_VECTORS
-    if (
-        shape is None or fault.offset_bytes % shape.row_bytes % fault.size_bytes == 0
-    ):  # its row is what begins so
+    # Within its row it begins at a multiple: then the row does not.
+    if shape is None or fault.offset_bytes % shape.row_bytes % fault.size_bytes == 0:
         cure = f"{VECTORS_IN_ROWS}{_or_padded(watched.program, {'N': 4})}"
         if fault.space == "shared":
             cure = (
